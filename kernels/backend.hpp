@@ -225,6 +225,8 @@ struct OpenRequest {
   int local_rank, local_size;  ///< this process among those of its job on this node
   int number;                  ///< which of the devices that this process may use, from 0
   int most_used;               ///< of these it uses so many; 0: all
+  const int* named;            ///< numbers of the visible devices that it may use alone, in this order
+  int named_count;             ///< 0: it may use all
   /// Called by a thread of the backend's own once no transfer has been made for a while; may be null.  Calls `trim`,
   /// which gives unused device memory back, unless the device may no longer be touched.
   void (*idle)(void* context, void (*trim)(void* backend), void* backend);
@@ -235,7 +237,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 39;
+inline constexpr int backend_version = 40;
 
 /// A module's only export: opens a device.  Returns null and a sentence in `why` if it cannot be used.  Called once a
 /// process for each of its devices; the backend lives until the process ends.

@@ -104,12 +104,27 @@ bool parse_levels(Options& o, const char* value) {
   return true;
 }
 
-/// "all", "4"
-bool parse_devices(int& devices, const char* value) {
-  if (std::string_view(value) == "all") return devices = 0, true;
+/// "all", "4", "0,2"
+bool parse_devices(Options& o, std::string_view value) {
+  std::vector<int> named;
   int number = 0;
-  if (!read_number(std::string_view(value), number) || number <= 0) return false;
-  return devices = number, true;
+  if (value == "all") {
+  } else if (value.find(',') == value.npos) {
+    if (!read_number(value, number) || number <= 0) return false;
+  } else {
+    for (std::size_t from = 0; from <= value.size();) {
+      const std::size_t to = std::min(value.find(',', from), value.size());
+      if (!read_number(value.substr(from, to - from), number) || number < 0 ||
+          std::find(named.begin(), named.end(), number) != named.end())
+        return false;
+      named.push_back(number);
+      from = to + 1;
+    }
+    number = static_cast<int>(named.size());
+  }
+  o.devices = number;
+  o.named_devices = std::move(named);
+  return true;
 }
 
 /// "2:1024:0", "0:0:0:1": levels, their tiles' edge, head, residues or not
@@ -203,9 +218,10 @@ constexpr OptionInfo table[] = {
      "the first updates of a QR: stream: piece by piece as columns arrive; bulk: all columns on the right at once "
      "(rounds differently)",
      [](Options& o, const char* v) { return parse_switch(o.qr_stream, v, "stream", "bulk"); }, true},
-    {"BLASLIFT_DEVICES", "all, or a number", "all",
-     "devices that large products and triangular systems may be dealt out over",
-     [](Options& o, const char* v) { return parse_devices(o.devices, v); }, true},
+    {"BLASLIFT_DEVICES", "all, a number, or a list: 0,2", "all",
+     "devices that large products and triangular systems may be dealt out over: so many, or these alone of those that "
+     "CUDA shows, the first of them for everything else",
+     [](Options& o, const char* v) { return parse_devices(o, v); }, true},
     {"BLASLIFT_MEMORY", "bytes, or with K, M, G, T: 8G, 8GB, 8GiB",
      "four fifths of the card, shared among the node's ranks", "limit of device memory",
      [](Options& o, const char* v) { return parse_bytes(o.memory, v); }},

@@ -56,6 +56,7 @@ struct Options {
   bool at_all_levels = false;                   ///< as their list says: of all levels, in place of the outermost
   bool qr_stream = true;                        ///< a QR's updates follow its columns as they arrive
   int devices = 0;                              ///< that calls may be dealt out over; 0: all there are
+  std::vector<int> named_devices{};             ///< these of the visible ones alone, in this order; empty: all
   std::size_t memory = 0;                       ///< bytes of device memory at most; 0: a share of the card
   std::string report = "off";                   ///< "off", "stderr" or a path that gets a line of JSON per process
   std::string trace;                            ///< directory for traces; empty: none are left

@@ -243,6 +243,8 @@ Backend* Device::open() {
                             .local_size = local.size,
                             .number = number_,
                             .most_used = options_.devices,
+                            .named = options_.named_devices.data(),
+                            .named_count = static_cast<int>(options_.named_devices.size()),
                             .idle = idle_,
                             .idle_context = idle_context_,
                             .adopt = [] { thread_state.inside = &thread_state; }};

@@ -21,6 +21,7 @@
 #include "kernels/by_triangles.hpp"
 #include "kernels/cuda/cholesky/potrf.hpp"
 #include "kernels/cuda/core/context.hpp"
+#include "kernels/cuda/core/device_share.hpp"
 #include "kernels/cuda/core/end_mark.hpp"
 #include "kernels/cuda/core/ranges.hpp"
 #include "kernels/cuda/core/utilization.hpp"
@@ -722,20 +723,22 @@ class CudaBackend final : public Backend {
   void end_range() override { ranges_.end(); }
 
  private:
-  /// Processes of a job share the devices out: each has every so-manieth one, or one of them with others.
   /// @param count  of the devices that are visible
   std::string open_on(const OpenRequest& request, int count) {
-    const int sharing = std::max(1, request.local_size), mine = request.local_rank % count;
-    facts_.devices = 1 + (count - 1 - mine) / std::min(sharing, count);
+    const DeviceShare share = device_share(count, {request.named, static_cast<std::size_t>(request.named_count)},
+                                           request.local_rank, request.local_size);
+    if (!share.problem.empty()) return share.problem;
+    const std::vector<int>& devices = share.devices;
+    facts_.devices = static_cast<int>(devices.size());
     if (request.most_used > 0) facts_.devices = std::min(facts_.devices, request.most_used);
+    if (request.number >= facts_.devices) return "there are no more GPUs for this process";
+    const auto at = [&](int number) { return devices[static_cast<std::size_t>(number)]; };
     for (int i = 1; i < facts_.devices; ++i)
-      if (!are_alike(mine, mine + i * sharing)) facts_.devices = i;
+      if (!are_alike(at(0), at(i))) facts_.devices = i;
     facts_.exchanges = facts_.devices > 1;
     for (int i = 0; i < facts_.devices && facts_.exchanges; ++i)
-      for (int j = 0; j < i; ++j)
-        facts_.exchanges = facts_.exchanges && are_linked(mine + i * sharing, mine + j * sharing);
-    const int device = mine + request.number * sharing;
-    if (device >= count) return "there are no more GPUs for this process";
+      for (int j = 0; j < i; ++j) facts_.exchanges = facts_.exchanges && are_linked(at(i), at(j));
+    const int device = at(request.number);
     if (const std::string problem = context_.open(device); !problem.empty()) return problem;
     if (const cudaError_t error = cudaSetDevice(device); error != cudaSuccess) return cudaGetErrorString(error);
     cudaDeviceProp properties{};
@@ -760,7 +763,7 @@ class CudaBackend final : public Backend {
     std::snprintf(facts_.profile, sizeof facts_.profile, "sm_%d%d", properties.major, properties.minor);
     std::snprintf(facts_.algorithms, sizeof facts_.algorithms, "%s-%s", matmul_version().c_str(), facts_.profile);
     // A polite share: four fifths of the card, split among the job's processes that have it.
-    facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>((sharing + count - 1) / count);
+    facts_.memory = properties.totalGlobalMem / 5 * 4 / static_cast<std::size_t>(share.processes);
     if (request.memory_limit) facts_.memory = std::min(facts_.memory, request.memory_limit);
     // A further device may be somebody else's: what is free there now is what there is.
     if (std::size_t free = 0, all = 0; request.number > 0 && cudaMemGetInfo(&free, &all) == cudaSuccess)

@@ -45,6 +45,7 @@ std::string to_text(const Options& o) {
        << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback
        << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure
        << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
+  for (const int device : o.named_devices) text << " device=" << device;
   if (o.cutting)
     text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head << ':'
          << o.cutting->residues;
@@ -124,6 +125,10 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_QR", "stream", [](Options&) {}},
     {"BLASLIFT_DEVICES", "all", [](Options&) {}},
     {"BLASLIFT_DEVICES", "4", [](Options& o) { o.devices = 4; }},
+    {"BLASLIFT_DEVICES", "3,0",
+     [](Options& o) {
+       o.devices = 2, o.named_devices = {3, 0};
+     }},
     {"BLASLIFT_MEMORY", "1", [](Options& o) { o.memory = 1; }},
     {"BLASLIFT_MEMORY", "1073741825", [](Options& o) { o.memory = 1073741825; }},
     {"BLASLIFT_MEMORY", "3K", [](Options& o) { o.memory = 3072; }},
@@ -176,7 +181,9 @@ constexpr struct {
      {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1", "early:1:", "early:1:x",
       "early:1:2", "early:dgesv:dgemm", "early:dgesv:1", "early:,dgesv", "needed:dgesv"}},
     {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
-    {"BLASLIFT_DEVICES", {"", "0", "-1", "+2", " 2", "2 ", "All", "all,", "0,1", "1.5", "99999999999"}},
+    {"BLASLIFT_DEVICES",
+     {"", "0", "-1", "+2", " 2", "2 ", "All", "all,", "1.5", "99999999999", ",", "0,", ",1", "0,,1", "1,0,1", "0, 1",
+      "-1,0", "0,all", "0,99999999999"}},
     {"BLASLIFT_MEMORY",
      {"",
       "0",

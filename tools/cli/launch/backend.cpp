@@ -22,6 +22,8 @@ Opened open_backend(const Options& options) {
                                 .local_size = local.size,
                                 .number = 0,
                                 .most_used = 1,
+                                .named = options.named_devices.data(),
+                                .named_count = static_cast<int>(options.named_devices.size()),
                                 .idle = nullptr,
                                 .idle_context = nullptr,
                                 .adopt = nullptr},
