@@ -13,10 +13,13 @@
 #include "impl/eigen/syevd.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/product/gemm.hpp"
+#include "impl/product/symm.hpp"
+#include "impl/product/trmm.hpp"
 #include "impl/qr/geqrf.hpp"
 #include "impl/qr/ormqr.hpp"
 #include "impl/route/route.hpp"
 #include "impl/scalapack/gathered.hpp"
+#include "impl/solve/inverse.hpp"
 #include "impl/solve/least_squares.hpp"
 #include "impl/solve/system.hpp"
 #include "impl/solve/trsm.hpp"
@@ -172,8 +175,76 @@ using Syrk = RankK<T, symbol, false>;
 template <class T, Symbol symbol>
 using Herk = RankK<T, symbol, true>;
 
+template <class T, Symbol symbol, bool conjugated>
+struct Rank2K {
+  enum { uplo, trans, n, k, alpha, A, B = A + 4, beta = B + 4, C, count = C + 4 };
+  static constexpr int work = -1;
+  using Scalar = std::conditional_t<conjugated, decltype(std::real(T())), T>;  // beta's
+
+  static void describe(Described x) {
+    const Part part = part_of_letter(x.letter(uplo, "UL"));
+    const char t = x.letter(trans, conjugated ? "NC" : is_complex(precision_of<T>) ? "NT" : "NTC");
+    const index order = x.size(n), inner = x.size(k);
+    x.call.require(*x.in.to<const T>(alpha) != T(0));
+    for (const int operand : {+A, +B})
+      x.call.template matrix<T>(operand, t == 'N' ? order : inner, t == 'N' ? inner : order, Access::read);
+    x.call.template matrix<T>(C, order, order,
+                              *x.in.to<const Scalar>(beta) == Scalar(0) ? Access::written : Access::both, part);
+    x.call.problem.m = x.call.problem.n = order;
+    x.call.problem.k = inner;
+    x.call.problem.part = part;
+  }
+  static bool compute(const RootCall& root) {
+    const GatheredCall& x = root.call;
+    const Arguments& in = x.arguments();
+    const Integer lda(x.ld(0)), ldb(x.ld(1)), ldc(x.ld(2)), order(in.integer(n)), inner(in.integer(k));
+    return root.make<BlasCall<Rank2KSignature<T, conjugated>, syr2k<T>>, symbol>(
+        CallWords(word(in.to<char>(uplo)), word(in.to<char>(trans)), order.word(), inner.word(), word(in.to<T>(alpha)),
+                  word(x.at<T>(0)), lda.word(), word(x.at<T>(1)), ldb.word(), word(in.to<Scalar>(beta)),
+                  word(x.at<T>(2)), ldc.word()));
+  }
+};
 template <class T, Symbol symbol>
-struct Trsm {
+using Syr2k = Rank2K<T, symbol, false>;
+template <class T, Symbol symbol>
+using Her2k = Rank2K<T, symbol, true>;
+
+template <class T, Symbol symbol, bool hermitian>
+struct SymmetricProduct {
+  enum { side, uplo, m, n, alpha, A, B = A + 4, beta = B + 4, C, count = C + 4 };
+  static constexpr int work = -1;
+
+  static void describe(Described x) {
+    const bool left = x.letter(side, "LR") == 'L';
+    const Part part = part_of_letter(x.letter(uplo, "UL"));
+    const index rows = x.size(m), columns = x.size(n), order = left ? rows : columns;
+    x.call.require(*x.in.to<const T>(alpha) != T(0));
+    x.call.template matrix<T>(A, order, order, Access::read, part);
+    x.call.template matrix<T>(B, rows, columns, Access::read);
+    x.call.template matrix<T>(C, rows, columns, *x.in.to<const T>(beta) == T(0) ? Access::written : Access::both);
+    x.call.problem.m = rows;
+    x.call.problem.n = columns;
+    x.call.problem.left = left;
+    x.call.problem.part = part;
+  }
+  static bool compute(const RootCall& root) {
+    const GatheredCall& x = root.call;
+    const Arguments& in = x.arguments();
+    const Integer lda(x.ld(0)), ldb(x.ld(1)), ldc(x.ld(2)), rows(in.integer(m)), columns(in.integer(n));
+    return root.make<BlasCall<SymmetricProductSignature<T, hermitian>, symm<T>>, symbol>(
+        CallWords(word(in.to<char>(side)), word(in.to<char>(uplo)), rows.word(), columns.word(), word(in.to<T>(alpha)),
+                  word(x.at<T>(0)), lda.word(), word(x.at<T>(1)), ldb.word(), word(in.to<T>(beta)), word(x.at<T>(2)),
+                  ldc.word()));
+  }
+};
+template <class T, Symbol symbol>
+using Symm = SymmetricProduct<T, symbol, false>;
+template <class T, Symbol symbol>
+using Hemm = SymmetricProduct<T, symbol, true>;
+
+/// @tparam Local  trmm's call on one process, or trsm's
+template <class T, Symbol symbol, class Local>
+struct Triangular {
   enum { side, uplo, transa, diag, m, n, alpha, A, B = A + 4, count = B + 4 };
   static constexpr int work = -1;
 
@@ -194,12 +265,16 @@ struct Trsm {
     const GatheredCall& x = root.call;
     const Arguments& in = x.arguments();
     const Integer lda(x.ld(0)), ldb(x.ld(1)), rows(in.integer(m)), columns(in.integer(n));
-    return root.make<BlasCall<TrsmSignature<T>, trsm<T>>, symbol>(
-        CallWords(word(in.to<char>(side)), word(in.to<char>(uplo)), word(in.to<char>(transa)), word(in.to<char>(diag)),
-                  rows.word(), columns.word(), word(in.to<T>(alpha)), word(x.at<T>(0)), lda.word(), word(x.at<T>(1)),
-                  ldb.word()));
+    return root.make<Local, symbol>(CallWords(word(in.to<char>(side)), word(in.to<char>(uplo)),
+                                              word(in.to<char>(transa)), word(in.to<char>(diag)), rows.word(),
+                                              columns.word(), word(in.to<T>(alpha)), word(x.at<T>(0)), lda.word(),
+                                              word(x.at<T>(1)), ldb.word()));
   }
 };
+template <class T, Symbol symbol>
+using Trmm = Triangular<T, symbol, BlasCall<TrmmSignature<T>, trmm<T>>>;
+template <class T, Symbol symbol>
+using Trsm = Triangular<T, symbol, BlasCall<TrsmSignature<T>, trsm<T>>>;
 
 template <class T, Symbol symbol>
 struct Potrf {
@@ -315,7 +390,75 @@ struct Gesv {
   }
 };
 
+/// From the factors that potrf has left.
+template <class T, Symbol symbol>
+struct Potri {
+  enum { uplo, n, A, info = A + 4, count };
+  static constexpr int work = -1;
+
+  static void describe(Described x) {
+    const Part part = part_of_letter(x.letter(uplo, "UL"));
+    const index order = x.size(n);
+    x.call.require_blocks(x.call.template matrix<T>(A, order, order, Access::both, part));
+    x.call.problem.m = x.call.problem.n = order;
+    x.call.problem.part = part;
+  }
+  static bool compute(const RootCall& root) {
+    const GatheredCall& x = root.call;
+    const Integer order(x.arguments().integer(n)), lda(x.ld(0));
+    return root.make<LapackCall<PotriSignature<T>, invert<T>>, symbol>(
+        CallWords(word(x.arguments().to<char>(uplo)), order.word(), word(x.at<T>(0)), lda.word(), word(&root.info)));
+  }
+};
+
+template <class T, Symbol symbol>
+struct Trtri {
+  enum { uplo, diag, n, A, info = A + 4, count };
+  static constexpr int work = -1;
+
+  static void describe(Described x) {
+    const Part part = part_of_letter(x.letter(uplo, "UL"));
+    x.letter(diag, "NU");
+    const index order = x.size(n);
+    x.call.require_blocks(x.call.template matrix<T>(A, order, order, Access::both, part));
+    x.call.problem.m = x.call.problem.n = order;
+    x.call.problem.part = part;
+  }
+  static bool compute(const RootCall& root) {
+    const GatheredCall& x = root.call;
+    const Arguments& in = x.arguments();
+    const Integer order(in.integer(n)), lda(x.ld(0));
+    return root.make<LapackCall<TrtriSignature<T>, invert<T>>, symbol>(
+        CallWords(word(in.to<char>(uplo)), word(in.to<char>(diag)), order.word(), word(x.at<T>(0)), lda.word(),
+                  word(&root.info)));
+  }
+};
+
 // With workspaces, of which the root's LAPACK has what its documentation asks for at least: the device needs none.
+
+/// From the factors and pivots that getrf has left.
+template <class T, Symbol symbol>
+struct Getri {
+  static constexpr bool has_integers = true;
+  enum { n, A, ipiv = A + 4, work, info = work + 4, count };
+  static constexpr int work_end = info;
+
+  static void describe(Described x) {
+    const index order = x.size(n);
+    const int a = x.call.template matrix<T>(A, order, order, Access::both);
+    x.call.require_blocks(a);
+    x.call.pivots(ipiv, a, order, Access::read);
+    x.call.template workspace<T>(order);
+    x.call.problem.m = x.call.problem.n = order;
+  }
+  static bool compute(const RootCall& root) {
+    const GatheredCall& x = root.call;
+    const Integer order(x.arguments().integer(n)), lda(x.ld(0)), lwork(x.count(2));
+    return root.make<LapackCall<GetriSignature<T>, invert<T>>, symbol>(
+        CallWords(order.word(), word(x.at<T>(0)), lda.word(), word(x.at<void>(1)), word(x.at<T>(2)), lwork.word(),
+                  word(&root.info)));
+  }
+};
 
 template <class T, Symbol symbol>
 struct Geqrf {

@@ -1371,6 +1371,10 @@ struct Fortran {
                    const Int* incx, const T* beta, T* y, const Int* incy) {
     with_vector(true, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
   }
+  static void csymv(const char* uplo, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
+                    const Int* incx, const T* beta, T* y, const Int* incy) {
+    with_vector(false, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+  }
 
   static void gemv(const char* t, const Int* m, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
                    const Int* incx, const T* beta, T* y, const Int* incy) {

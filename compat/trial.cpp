@@ -146,6 +146,7 @@ void try_symv(void* f, Room& room) {
   reinterpret_cast<F>(f)("U", &zero, x, x, &one, x, &one, x, x, &one, 1);
 }
 void try_hemv(void* f, Room& room) { try_symv(f, room); }
+void try_csymv(void* f, Room& room) { try_symv(f, room); }
 void try_gemv(void* f, Room& room) {
   using F = void (*)(Letter, Size, Size, Pointer, Pointer, Size, Pointer, Size, Pointer, Pointer, Size, Length);
   Pointer x = room.of;

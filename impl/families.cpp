@@ -48,13 +48,13 @@ const Family& family_of(Routine routine) {
                                 *gesdd = &gesdd_family, *gesvd = &gesvd_family, *geev = &geev_family,
                                 *gels = &gels_family, *gelsy = &gelsy_family, *gelsd = &gelsd_family,
                                 *gelss = &gelss_family, *symv = &symv_family, *hemv = &symv_family,
-                                *gemv = &gemv_family, *copy = &copy_family, *wsymv = &symv_family, *geqrf = &qr_family,
-                                *geqr = &qr_family, *geqp3 = &geqp3_family, *gelqf = &lq_family, *orglq = &lq_family,
-                                *ormqr = &apply_q_family, *orgqr = &apply_q_family, *gemqr = &apply_q_family,
-                                *ormlq = &apply_q_family, *ormtr = &apply_q_family, *orgtr = &apply_q_family,
-                                *ormhr = &apply_q_family, *orghr = &apply_q_family, *ormbr = &apply_q_family,
-                                *orgbr = &apply_q_family, *gemm_batch = &batch_family,
-                                *gemm_batch_strided = &batch_family;
+                                *csymv = &symv_family, *gemv = &gemv_family, *copy = &copy_family,
+                                *wsymv = &symv_family, *geqrf = &qr_family, *geqr = &qr_family, *geqp3 = &geqp3_family,
+                                *gelqf = &lq_family, *orglq = &lq_family, *ormqr = &apply_q_family,
+                                *orgqr = &apply_q_family, *gemqr = &apply_q_family, *ormlq = &apply_q_family,
+                                *ormtr = &apply_q_family, *orgtr = &apply_q_family, *ormhr = &apply_q_family,
+                                *orghr = &apply_q_family, *ormbr = &apply_q_family, *orgbr = &apply_q_family,
+                                *gemm_batch = &batch_family, *gemm_batch_strided = &batch_family;
   static constexpr const Family* families[] = {
 #define ROUTINE(kind, name, type) kind,
 #include "api/routines.def"

@@ -77,6 +77,8 @@ GELSSS = ("sgelss", "dgelss", "cgelss", "zgelss")
 LEAST_SQUARES = GELSS + GELSYS + GELSDS + GELSSS
 """Least squares by LAPACK's drivers."""
 SYMVS = ("ssymv", "dsymv", "chemv", "zhemv")
+CSYMVS = ("csymv", "zsymv")
+"""LAPACK's, of complex symmetric matrices."""
 GEMVS = ("sgemv", "dgemv", "cgemv", "zgemv")
 COPIES = ("scopy", "dcopy", "ccopy", "zcopy")
 """What no device computes: large strided ones are made by several threads."""
@@ -90,7 +92,7 @@ LQS = ("sgelqf", "dgelqf", "cgelqf", "zgelqf", "sorglq", "dorglq", "cunglq", "zu
 REDUCTION_QS = tuple(p + ("or" if p in "sd" else "un") + end for end in ("mtr", "gtr", "mhr", "ghr", "mbr", "gbr") for p in "sdcz")
 """Products with the Q of a reduction, and that Q."""
 BLAS = GEMMS + BATCHES + GEMM3MS + GEMMTS + SYRKS + SYR2KS + SYMMS + TRMMS + TRSMS + SYMVS + GEMVS
-ROUTED = (*BLAS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *SYGSTS, *SYTRDS, *GEHRDS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, *ORMLQS, *GEQP3S, *LQS, *REDUCTION_QS, "wsymv")
+ROUTED = (*BLAS, *CSYMVS, *TRTRSS, *INVERSES, *POTRFS, *SYSTEMS, *EIGENS, *SYGVS, *SYGSTS, *SYTRDS, *GEHRDS, *GEBRDS, *SVDS, *GEEVS, *LEAST_SQUARES, *CONDITIONS, *QRS, *ORMLQS, *GEQP3S, *LQS, *REDUCTION_QS, "wsymv")
 """The routines that have a route."""
 
 NOTHING_TO_MULTIPLY = "nothing to multiply"
@@ -366,7 +368,7 @@ def bookkeeping_errors(
         if account.calls != account.routed + stayed:
             errors.append(f"{name}: {account.calls} calls, but {account.routed} routed and {stayed} stayed")
         if forced and name in routines:
-            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + GEMVS + QRS + ORMLQS + LQS + REDUCTION_QS + SYSTEMS + INVERSES + CONDITIONS + SYGSTS else set())
+            allowed = STAYS_WHEN_FORCED | ({NO_ROOM} if name in SYMVS + CSYMVS + GEMVS + QRS + ORMLQS + LQS + REDUCTION_QS + SYSTEMS + INVERSES + CONDITIONS + SYGSTS else set())
             allowed |= {NOT_DEFINITE} if name in POTRFS + POSVS + POCONS + SYGVS else set()
             allowed |= {SINGULAR} if name in GETRFS + GESVS + GECONS + TRCONS + TRTRSS + INVERSES + GELSS else set()
             allowed |= {NO_ROOM, NOT_CONVERGED} if name in (*EIGENS, *SYGVS, *SYTRDS, *GEHRDS, *GEBRDS, *GEQP3S, *SVDS, *GEEVS, *LEAST_SQUARES) else set()

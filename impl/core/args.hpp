@@ -392,6 +392,7 @@ struct SymvArgs {
   /// y := alpha * conj(A) * x + beta * y instead.  So is xHEMV in row-major: A's other triangle in column-major,
   /// conjugated.
   bool conjugated = false;
+  bool hermitian = is_complex(element_of<T>);  ///< of complex elements: xHEMV, and not LAPACK's xSYMV
 
   /// What the reference routine's own checks accept; anything else is for its xerbla.
   bool valid() const { return n >= 0 && ld_suffices(lda, n) && incx != 0 && incy != 0; }

@@ -275,9 +275,9 @@ using TrmmSignature = TriangularSignature<T, TrmmArgs<T>>;
 template <class T>
 using TrsmSignature = TriangularSignature<T, TrsmArgs<T>>;
 
-/// xSYMV of reals, xHEMV of complex elements.
-template <class T>
-struct SymvSignature {
+/// @tparam hermitian  xHEMV
+template <class T, bool hermitian>
+struct SymmetricVectorSignature {
   using Args = SymvArgs<T>;
   template <class X, class See>
   static constexpr void describe(X& x, See& see) {
@@ -297,14 +297,23 @@ struct SymvSignature {
     see.integer("incy", x.incy);
     see.recorded("conjugated", x.conjugated);
   }
-  static bool complete(Args&) { return true; }
+  static bool complete(Args& x) {
+    x.hermitian = hermitian;
+    return true;
+  }
   /// Row-major storage is the transposed matrix's in column-major: the same if symmetric, conjugated if Hermitian.
   static void fold(Args& x) {
     x.uplo = other(x.uplo);
-    if (is_complex(precision_of<T>)) x.conjugated = !x.conjugated;
+    if (hermitian) x.conjugated = !x.conjugated;
   }
   static constexpr double volume(const auto& at) { return symmetric_volume(at.integer(0)); }
 };
+/// xSYMV of reals, xHEMV of complex elements.
+template <class T>
+using SymvSignature = SymmetricVectorSignature<T, is_complex(element_of<T>)>;
+/// LAPACK's CSYMV and ZSYMV.
+template <class T>
+using CsymvSignature = SymmetricVectorSignature<T, false>;
 
 template <class T>
 struct GemvSignature {
@@ -1133,6 +1142,7 @@ SIGNATURE(sytrd, SytrdSignature)
 SIGNATURE(gehrd, GehrdSignature)
 SIGNATURE(symv, SymvSignature)
 SIGNATURE(hemv, SymvSignature)
+SIGNATURE(csymv, CsymvSignature)
 SIGNATURE(gemv, GemvSignature)
 SIGNATURE(geqrf, GeqrfSignature)
 SIGNATURE(geqp3, Geqp3Signature)
@@ -1270,7 +1280,9 @@ decltype(auto) with_signature(const LeastSquaresArgs<T>& x, With with) {
   return with(GelsySignature<T>());
 }
 template <class T, class With>
-decltype(auto) with_signature(const SymvArgs<T>&, With with) {
+decltype(auto) with_signature(const SymvArgs<T>& x, With with) {
+  if constexpr (is_complex(element_of<T>))
+    if (!x.hermitian) return with(CsymvSignature<T>());
   return with(SymvSignature<T>());
 }
 template <class T, class With>

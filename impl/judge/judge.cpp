@@ -387,8 +387,10 @@ Judgement judge(const Site&, const SymvArgs<T>& args, const T* result, const T* 
         terms.sums[at(i)] += size * sizes[at(j)];
         sum += size * sizes[at(i)];
       }
-      const double diagonal = std::fabs(static_cast<double>(std::real(column[j])));  // of a Hermitian matrix: all of it
-      terms.finite = terms.finite && std::isfinite(diagonal);
+      // Of a Hermitian matrix's diagonal, real parts are all of it.
+      const T on_diagonal = args.hermitian ? T(std::real(column[j])) : column[j];
+      const double diagonal = size_of(on_diagonal);
+      terms.finite = terms.finite && is_finite(on_diagonal);
       terms.largest = std::max(terms.largest, diagonal);
       terms.sums[at(j)] += sum + diagonal * sizes[at(j)];
     }

@@ -31,7 +31,7 @@ Ending compute(Place& place, const Site&, Backend& backend, const Problem&, cons
   const SymvRule& rule = symv_rule(place.device.profile(), element_of<T>, args.uplo, args.n);
   const SymvRule taken = args.alpha == T(0) ? SymvRule{} : rule;  // strips, which take no workspace
   const Symv product{.precision = element_of<T>,
-                     .hermitian = is_complex(element_of<T>),
+                     .hermitian = args.hermitian,
                      .uplo = args.uplo,
                      .n = args.n,
                      .alpha = &args.alpha,

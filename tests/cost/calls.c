@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), dgemv_(), zgemv_(), dcopy_(), zcopy_(), dgeqrf_(), zgeqrf_();
+extern void sgemm_(), dgemm_(), cgemm_(), zgemm_(), ssymv_(), dsymv_(), chemv_(), zhemv_(), zsymv_(), dgemv_(), zgemv_(), dcopy_(), zcopy_(), dgeqrf_(), zgeqrf_();
 extern void dormqr_(), dormlq_(), dorgqr_(), dormtr_(), dorgtr_(), dormhr_(), dorghr_(), dormbr_(), dorgbr_(), dgeqr_(), dgemqr_(), dsyrk_(), zherk_(), dtrsm_(), ztrsm_(), dpotrf_(), dsyevd_(), dsyev_(), dsyevr_(), dsyevx_(), dsygvd_(), dsygv_(), dsygvx_(), dgebrd_(), dgesdd_(), dgesvd_(), dgeev_(), dgels_(), dgelsy_(), dgelsd_(), dgelss_(), dgecon_(), dpocon_();
 extern void dtrtrs_(), dtrtri_(), dpotri_(), dlauum_(), dgetri_(), dtrcon_(), dsygst_(), dsytrd_(), dgehrd_(), dgeqp3_(), dgelqf_(), dorglq_();
 extern void dsyr2k_(), zher2k_(), dsymm_(), zhemm_(), dtrmm_(), ztrmm_(), dgetrf_(), zgetrf_(), dgetrs_(), dgesv_(), dpotrs_(), dposv_();
@@ -85,6 +85,7 @@ int main(int argc, char** argv) {
   REPEAT("dsymv_", dsymv_ SYMV(A, one, zero, C))
   REPEAT("chemv_", chemv_ SYMV(zA, cone, czero, zC))
   REPEAT("zhemv_", zhemv_ SYMV(zA, zone, zzero, zC))
+  REPEAT("zsymv_", zsymv_ SYMV(zA, zone, zzero, zC))
   REPEAT("dgemv_", dgemv_ GEMV(A, one, zero, C))
   REPEAT("zgemv_", zgemv_ GEMV(zA, zone, zzero, zC))
   REPEAT("dcopy_", dcopy_(&size, A, &size, C, &one_step))

@@ -30,7 +30,7 @@ MOST_IN_PLACE = 4600
 
 CALLS = 500
 
-ROUTINES = [f"{p}gemm_" for p in "sdcz"] + ["dsyrk_", "zherk_", "dsyr2k_", "zher2k_", "dsymm_", "zhemm_", "dtrmm_", "ztrmm_", "dtrsm_", "ztrsm_", "ssymv_", "dsymv_", "chemv_", "zhemv_", "dgemv_", "zgemv_", "dcopy_", "zcopy_"]
+ROUTINES = [f"{p}gemm_" for p in "sdcz"] + ["dsyrk_", "zherk_", "dsyr2k_", "zher2k_", "dsymm_", "zhemm_", "dtrmm_", "ztrmm_", "dtrsm_", "ztrsm_", "ssymv_", "dsymv_", "chemv_", "zhemv_", "zsymv_", "dgemv_", "zgemv_", "dcopy_", "zcopy_"]
 ROUTINES += ["dgetrf_", "zgetrf_", "dgetrs_", "dgesv_", "dpotrs_", "dposv_", "dtrtrs_", "dtrtri_", "dpotri_", "dlauum_", "dgetri_"]
 ROUTINES += ["dpotrf_", "dgecon_", "dpocon_", "dtrcon_", "dsygst_", "dsytrd_", "dgehrd_", "dsyevd_", "dsyev_", "dsyevr_", "dsyevx_", "dsygvd_", "dsygv_", "dsygvx_", "dgebrd_", "dgesdd_", "dgesvd_", "dgeev_", "dgels_", "dgelsy_", "dgelsd_", "dgelss_", "dgeqrf_", "zgeqrf_", "dgeqp3_", "dgelqf_", "dorglq_", "dormqr_", "dormlq_", "dorgqr_", "dormtr_", "dorgtr_", "dormhr_", "dorghr_", "dormbr_", "dorgbr_", "dgeqr_", "dgemqr_"]
 ROUTINES += [f"cblas_{p}gemm" for p in "sdz"] + ["cblas_dsyrk", "cblas_zherk", "cblas_dsyr2k", "cblas_zher2k", "cblas_dsymm", "cblas_zhemm", "cblas_dtrmm", "cblas_ztrmm", "cblas_dtrsm", "cblas_ztrsm", "cblas_dsymv", "cblas_zhemv", "cblas_dgemv", "cblas_zgemv", "cblas_dcopy", "cblas_zcopy"]

@@ -82,6 +82,7 @@ def records() -> list[bytes]:
             record(p + "trmm", "side=L uplo=U transa=C diag=U m=2 n=3 alpha=1 lda=2 ldb=2", element, [("A", 2, 2), ("B", 2, 3)]),
             record(p + ("symv" if p in "sd" else "hemv"), f"uplo=U n=2 alpha=1 lda=2 incx=-2 beta=1 incy=1 conjugated={int(p in 'cz')}",
                    element, [("A", 2, 2), ("x", 1, 2), ("y", 2, 1)]),
+            *([record(p + "symv", "uplo=L n=2 alpha=1 lda=2 incx=1 beta=1 incy=1 conjugated=0", element, [("A", 2, 2), ("x", 2, 1), ("y", 2, 1)])] if p in "cz" else []),
             record(p + "gemv", f"trans=N m=2 n=3 alpha=1 lda=2 incx=-2 beta=1 incy=1 conjugated={int(p in 'cz')}",
                    element, [("A", 2, 3), ("x", 1, 3), ("y", 2, 1)]),
             record(p + "potrf", "uplo=L n=2 lda=2", element, [("A", 2, 2), ("result", 2, 2)]),

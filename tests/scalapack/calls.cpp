@@ -169,10 +169,11 @@ Matrix placed(int m, int n, const Place& at, const std::function<T(int, int)>& s
 /// Square blocks, of which the part begins with one, as factorisations want it.
 /// @param first  it begins with the whole matrix, and that at process (0, 0)
 template <class T>
-Matrix matrix(int m, int n, int block, const std::function<T(int, int)>& special = {}, bool first = false) {
+Matrix matrix(int m, int n, int block, const std::function<T(int, int)>& special = {}, bool first = false,
+              RealOf<T> scale = 1) {
   const int before_i = first ? 0 : block * pick(0, 2), before_j = first ? 0 : block * pick(0, 2),
             source_i = first ? 0 : pick(0, rows_of_grid - 1), source_j = first ? 0 : pick(0, columns_of_grid - 1);
-  return placed<T>(m, n, {block, block, before_i, before_j, source_i, source_j}, special);
+  return placed<T>(m, n, {block, block, before_i, before_j, source_i, source_j}, special, scale);
 }
 
 /// Any blocks, any part: products are content with that.
@@ -309,6 +310,35 @@ void all_routines(int block) {
         M(A, y), y.push_back(beta_zero ? static_cast<void*>(&real_zero) : &real_beta), M(H, y);
         check(p + "herk_", y, {&A.array, &H.array}, close * k);
       }
+  for (const char uplo : {'U', 'L'})
+    for (const char trans : {'N', t})
+      for (const bool beta_zero : {false, true}) {
+        const char other = is_complex<T> && trans != 'N' ? 'T' : trans;  // of csyr2k and zsyr2k
+        const auto factor = [&] { return trans == 'N' ? loose<T>(n, k, block) : loose<T>(k, n, block); };
+        Matrix A = factor(), B = factor(), C = loose<T>(n, n, block);
+        std::vector<void*> x{L(uplo), L(other), I(n), I(k), &alpha};
+        M(A, x), M(B, x), x.push_back(beta_zero ? &zero : &beta), M(C, x);
+        check(p + "syr2k_", x, {&A.array, &B.array, &C.array}, close * k);
+        if (!is_complex<T>) continue;
+        Matrix H = loose<T>(n, n, block, [](int, int) { return T(0); });
+        std::vector<void*> y{L(uplo), L(trans), I(n), I(k), &alpha};
+        M(A, y), M(B, y), y.push_back(beta_zero ? static_cast<void*>(&real_zero) : &real_beta), M(H, y);
+        check(p + "her2k_", y, {&A.array, &B.array, &H.array}, close * k);
+      }
+  for (const char side : {'L', 'R'})
+    for (const char uplo : {'U', 'L'})
+      for (const bool beta_zero : {false, true}) {
+        const int order = side == 'L' ? m : n;
+        Matrix A = loose<T>(order, order, block, [](int, int) { return T(0); }), B = loose<T>(m, n, block),
+               C = loose<T>(m, n, block);
+        for (const char* name : {"symm_", "hemm_"}) {
+          if (!is_complex<T> && name[0] == 'h') continue;
+          Matrix result = C;
+          std::vector<void*> x{L(side), L(uplo), I(m), I(n), &alpha};
+          M(A, x), M(B, x), x.push_back(beta_zero ? &zero : &beta), M(result, x);
+          check(p + name, x, {&A.array, &B.array, &result.array}, close * order);
+        }
+      }
   for (const char side : {'L', 'R'})
     for (const char uplo : {'U', 'L'})
       for (const char trans : {'N', 'T', 'C'})
@@ -322,6 +352,10 @@ void all_routines(int block) {
           std::vector<void*> y{L(side), L(uplo), L(trans), L(diag), I(m), I(n), &alpha};
           M(A, y), M(B, y);
           check(p + "trsm_", y, {&A.array, &B.array}, close);
+          Matrix product = B;
+          std::vector<void*> z{L(side), L(uplo), L(trans), L(diag), I(m), I(n), &alpha};
+          M(A, z), M(product, z);
+          check(p + "trmm_", z, {&A.array, &product.array}, close * order);
         }
   for (const char uplo : {'U', 'L'}) {
     const auto definite = [&](int r, int c) { return r == c ? T(static_cast<Real>(2 * n)) : T(0); };
@@ -338,6 +372,20 @@ void all_routines(int block) {
     Matrix B2 = beside<T>(F, n, nrhs, block);
     M(B2, y), y.push_back(nullptr);
     check(p + "potrs_", y, {&F.array, &B2.array, &i2}, close);
+    Array i4 = info();
+    std::vector<void*> v{L(uplo), I(n)};
+    M(F, v), v.push_back(nullptr);
+    check(p + "potri_", v, {&F.array, &i4}, 10 * close);
+    for (const char diag : {'N', 'U'}) {
+      const auto large = diagonal(T(static_cast<Real>(2 * n)));
+      // With a diagonal of ones, what stands beside it is small, or the inverse would be anything.
+      Matrix R = diag == 'N' ? matrix<T>(n, n, block, large)
+                             : matrix<T>(n, n, block, {}, false, Real(1) / static_cast<Real>(n));
+      Array i5 = info();
+      std::vector<void*> r{L(uplo), L(diag), I(n)};
+      M(R, r), r.push_back(nullptr);
+      check(p + "trtri_", r, {&R.array, &i5}, close);
+    }
     Array i3 = info();
     Matrix A3 = A, B3 = B2;
     std::vector<void*> z{L(uplo), I(n), I(nrhs)};
@@ -367,6 +415,13 @@ void all_routines(int block) {
       M(F, y), y.push_back(nullptr), M(B2, y), y.push_back(nullptr);
       check(p + "getrs_", y, {&F.array, &pivots, &B2.array, &i2}, 10000 * close);
     }
+    const int room = 400000;
+    int lwork = room, liwork = room;
+    Array work = array_of(std::vector<T>(static_cast<std::size_t>(room))), i3 = info(),
+          iwork = array_of(std::vector<int>(static_cast<std::size_t>(room)));
+    std::vector<void*> z{I(n)};
+    M(F, z), z.insert(z.end(), {nullptr, nullptr, I(lwork), nullptr, I(liwork), nullptr});
+    check(p + "getri_", z, {&F.array, &pivots, &work, &iwork, &i3}, 10000 * close, {&work, &iwork});
   }
   {
     const int room = 400000;

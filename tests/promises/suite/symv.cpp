@@ -1,12 +1,12 @@
-// y := alpha A x + beta y, where one triangle of A is stored: symv, and hemv of complex numbers.
+// y := alpha A x + beta y, where one triangle of A is stored: symv, and of complex numbers hemv, and LAPACK's symv.
 #include "tests/promises/suite/suite.hpp"
 
 namespace suite {
 namespace {
 
-template <class T>
-struct Symv : Routine<Symv<T>> {
-  static constexpr bool hermitian = is_complex<T>;
+template <class T, bool hermitian = is_complex<T>>
+struct Symv : Routine<Symv<T, hermitian>> {
+  static constexpr bool of_lapack = is_complex<T> && !hermitian;  // which has no CBLAS
   static constexpr int ways_to_nothing = 2;
   static constexpr index largest = 90;
   static constexpr std::string_view mistake_of_device = "element:1e9";
@@ -41,7 +41,7 @@ struct Symv : Routine<Symv<T>> {
   }
 
   void make() override {
-    if (this->via == Via::fortran)
+    if (of_lapack || this->via == Via::fortran)
       return fortran(name(), uplo, n, &alpha, A.data(), A.leading(), x.data(), x.inc(), &beta, y.data(), y.inc());
     cblas(name(), this->via, uplo_code(this->via == Via::row_major ? flipped(uplo) : uplo), n, scalar(alpha), A.data(),
           A.leading(), x.data(), x.inc(), scalar(beta), y.data(), y.inc());
@@ -49,11 +49,11 @@ struct Symv : Routine<Symv<T>> {
 
   /// Of the whole matrix; in row-major the same storage is the transposed one's.
   Wide<T> element(index i, index j) const {
-    if (this->via == Via::row_major) std::swap(i, j);
+    if (!of_lapack && this->via == Via::row_major) std::swap(i, j);
     const bool stored = uplo == 'U' ? i <= j : i >= j;
     const Wide<T> a = widen(stored ? A(i, j) : A(j, i));
     if (hermitian && i == j) return std::real(a);
-    return stored ? a : promises::conjugate<T>(a);
+    return stored || !hermitian ? a : promises::conjugate<T>(a);
   }
   void judge(const Symv& was, Judge& judge) const {
     for (index i = 0; i < n; ++i) {
@@ -84,6 +84,7 @@ struct Symv : Routine<Symv<T>> {
 
 JOIN(symv, Symv<float>, Symv<double>);
 JOIN(hemv, Symv<std::complex<float>>, Symv<std::complex<double>>);
+JOIN(csymv, Symv<std::complex<float>, false>, Symv<std::complex<double>, false>);
 
 }  // namespace
 }  // namespace suite

@@ -74,8 +74,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_FORCE", "sgemm,zgemm", [](Options& o) { o.forced = bit(Routine::sgemm) | bit(Routine::zgemm); }},
     {"BLASLIFT_FORCE", "symv,hemv,dgeqrf",
      [](Options& o) {
-       o.forced = bit(Routine::ssymv) | bit(Routine::dsymv) | bit(Routine::chemv) | bit(Routine::zhemv) |
-                  bit(Routine::wsymv) | bit(Routine::dgeqrf);
+       o.forced = bit(Routine::ssymv) | bit(Routine::dsymv) | bit(Routine::csymv) | bit(Routine::zsymv) |
+                  bit(Routine::chemv) | bit(Routine::zhemv) | bit(Routine::wsymv) | bit(Routine::dgeqrf);
      }},
     {"BLASLIFT_LEVEL", "1", [](Options& o) { o.eagerness = 1; }},
     {"BLASLIFT_LEVEL", "3", [](Options&) {}},

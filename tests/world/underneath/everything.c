@@ -171,6 +171,11 @@ int main(int argc, char** argv) {
       else ((void (*)(int, int, int, double, double*, int, double*, int, double, double*, int))f)(
           101, low ? 122 : 121, n, 0.7, a, ld, x, 1, 1.1, y, 1);
       show(name, y, 2 * e * M);
+      if (z) {
+        GET("%csymv_");
+        CALL(uplo, &n, alpha, a, &ld, x, &one, beta, y, &minus, (size_t)1);
+        show(name, y, 2 * e * M);
+      }
     }
     for (const char* op = "NTC"; *op; ++op) {
       const int code = *op == 'N' ? 111 : *op == 'T' ? 112 : 113;
