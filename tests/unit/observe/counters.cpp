@@ -238,7 +238,14 @@ TEST(Counters, ForwardedCallsAddUpSlotsAndRoutinesApart) {
       c->slots[slot].forwarded[r] = calls;
       if (r < routine_count) expected[r] += calls;
     }
+  c->threads = thread_slots + 3;
   for (int r = 0; r < routine_count; ++r) EXPECT_EQ(forwarded_calls(*c, static_cast<Routine>(r)), expected[r]) << r;
+  // Slots that were not given out are not looked at, but for the one of all that come late.
+  c->threads = 2;
+  for (int r = 0; r < routine_count; ++r)
+    EXPECT_EQ(forwarded_calls(*c, static_cast<Routine>(r)),
+              static_cast<std::uint64_t>(31 + (thread_slots * 31) + 3 * 7 * r))
+        << r;
 }
 
 TEST(Note, TheFirstOneStays) {

@@ -53,6 +53,7 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   dgemm.distrusted = 1;
   stayed(*c, Routine::dgemm, Reason::transfers) = 5;
   stayed(*c, Routine::dgemm, Reason::failed) = 1;
+  c->threads = 4;
   c->slots[3].forwarded[static_cast<int>(Routine::dgemm)] = 3;
   c->slots[thread_slots].forwarded[static_cast<int>(Routine::dgemm)] = 1;
   c->slots[0].forwarded[static_cast<int>(Routine::dgeqrf)] = 2;
@@ -97,7 +98,7 @@ Summary summary_of(std::initializer_list<const Counters*> processes) {
 TEST(Summary, AddsUpProcesses) {
   const auto one = a_process();
   one->opening_ns = 500000000;
-  one->threads = 3;
+  one->threads = 4;
   const Summary s = summary_of({one.get(), one.get()});
   EXPECT_EQ(s.processes, 2);
   EXPECT_EQ(s.calls(), 30u);
@@ -110,7 +111,7 @@ TEST(Summary, AddsUpProcesses) {
   EXPECT_DOUBLE_EQ(dgemm.cpu_seconds, 3);
   EXPECT_DOUBLE_EQ(dgemm.stayed_seconds[static_cast<int>(Reason::transfers)], 3);
   EXPECT_DOUBLE_EQ(s.opening_seconds, 1);
-  EXPECT_EQ(s.threads, 3u) << "of one process";
+  EXPECT_EQ(s.threads, 4u) << "of one process";
   EXPECT_DOUBLE_EQ(dgemm.device_seconds, 0.5);
   EXPECT_DOUBLE_EQ(dgemm.saved_seconds, -0.25);
   EXPECT_EQ(dgemm.bytes_in, 6e9);

@@ -30,11 +30,11 @@ const Counters* read_counters(const std::string& path) {
   auto* c = read_as<Counters>(file, offsetof(Counters, slots));
   if (!c) return nullptr;
   check_counters(*c);
-  // Most of a file is the threads' slots: their sum is enough.
+  // Most of a file is the threads' slots: their sum is enough, in the one that all late threads share.
   std::vector<ThreadCounters> slots(thread_slots + 1);
   file.read(offsetof(Counters, slots), slots.data(), sizeof c->slots);
   for (const ThreadCounters& slot : slots)
-    for (int r = 0; r <= routine_count; ++r) c->slots[0].forwarded[r] += slot.forwarded[r];
+    for (int r = 0; r <= routine_count; ++r) c->slots[thread_slots].forwarded[r] += slot.forwarded[r];
   return c;
 }
 
