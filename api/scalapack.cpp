@@ -192,6 +192,7 @@ struct Rank2K {
                               *x.in.to<const Scalar>(beta) == Scalar(0) ? Access::written : Access::both, part);
     x.call.problem.m = x.call.problem.n = order;
     x.call.problem.k = inner;
+    x.call.problem.update = Update::rank_2k;
     x.call.problem.part = part;
   }
   static bool compute(const RootCall& root) {

@@ -317,7 +317,11 @@ Options read_options(char** environment, std::string& warnings) {
     else if (!known->parse(options, equals + 1))
       warnings += "blaslift: " + shown(*entry) + " is not one of (" + known->values + "): ignored\n";
     else if (known->of_ways)
-      options.of_ways.emplace_back(known->variable, equals + 1);
+      // Which devices they are is of one machine: a record says how many.
+      options.of_ways.emplace_back(
+          known->variable, std::string_view(known->variable) == "BLASLIFT_DEVICES" && !options.named_devices.empty()
+                               ? std::to_string(options.devices)
+                               : std::string(equals + 1));
   }
   if (options.report != "off" && options.report != "stderr") make_absolute(options.report);
   make_absolute(options.verify_dump);

@@ -138,7 +138,7 @@ class Note {
 };
 
 struct Counters {
-  static constexpr std::uint64_t this_layout = 0x626c61736c696613;  // "blaslif", layout 19
+  static constexpr std::uint64_t this_layout = 0x626c61736c696614;  // "blaslif", layout 20
   std::uint64_t layout;
   std::int32_t pid, parent;
   std::uint64_t started_ns, now_ns;       ///< CLOCK_REALTIME at the first call; CLOCK_MONOTONIC beside it

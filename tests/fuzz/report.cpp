@@ -35,6 +35,7 @@ std::string good_trace() {
   std::strcpy(c.command, "solver");
   c.backend.set("cuda"), c.device.set("NVIDIA H100"), c.driver.set("CUDA 13.0"), c.residency.set("on");
   c.library.set("/usr/lib/libblas.so.3");
+  c.threads = 1;
   for (int i = 0; i < routine_count; ++i) {
     c.routines[i].routed = 3;
     c.routines[i].stayed[i % reason_count] = 4;

@@ -241,7 +241,8 @@ def faults(s: Setting, m: Member) -> list[str]:
         return []
     errors = []
     precisions = sorted({routine[0] for routine in m.routines}, key="dzsc".index)
-    bare = FORCED | {"BLASLIFT_RESIDENCY": "off"}  # whose self-test is half of a child's time
+    # Copies' self-test is half of a child's time.
+    bare = FORCED if harness.AT_LENGTH else FORCED | {"BLASLIFT_RESIDENCY": "off"}
     variants = {
         "one block": bare,
         "little memory": bare | {"BLASLIFT_MEMORY": m.fault_memory},
@@ -249,7 +250,7 @@ def faults(s: Setting, m: Member) -> list[str]:
         **{mode: bare | settings for mode, settings in m.modes.items() if mode in ("levels", "residues")},
     }
     for number, (variant, settings) in enumerate(variants.items()):
-        if s.sanitizer and variant != "little memory":
+        if s.sanitizer and variant not in (("little memory", "copies") if harness.AT_LENGTH else ("little memory",)):
             continue
         largest = max(precisions, key="sdcz".index)
         precision = largest if variant == "little memory" else precisions[number % len(precisions)]
@@ -409,7 +410,7 @@ def places(s: Setting, m: Member) -> list[str]:
         errors += labelled("large", found)
     if not s.sanitizer and m.routines[0] in exported(s):
         precision = max((routine[0] for routine in m.routines), key="sdcz".index)
-        run = s.run("suite", m.name, "faults", precision, "0", "9", "12", settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_RESIDENCY": "off"}, library=s.fault_library, timeout=300)
+        run = s.run("suite", m.name, "faults", precision, "0", "9", "12", settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_RESIDENCY": "always" if harness.AT_LENGTH else "off"}, library=s.fault_library, timeout=300)
         found = [error for error in verdict_errors(run) if "stderr" not in error]
         struck = 0
         for fault, report in zip((line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")), run.reports):

@@ -599,8 +599,9 @@ void call_symv(void* function, bool cblas, int layout, char uplo, Size n, T alph
 
 template <class T>
 void symv() {
-  const std::string routine = name_of<T>(is_complex<T> ? "hemv" : "symv");
-  const bool cblas = one_in(2), by_rows = cblas && one_in(2);
+  const bool of_lapack = is_complex<T> && one_in(3);  // csymv and zsymv, which have no CBLAS
+  const std::string routine = name_of<T>(is_complex<T> && !of_lapack ? "hemv" : "symv");
+  const bool cblas = !of_lapack && one_in(2), by_rows = cblas && one_in(2);
   const Size n = one_in(4) ? 2 * dimension() : dimension();
   const char uplo = one_of("UL");
   const T alpha = scalar<T>(), beta = scalar<T>();
@@ -650,7 +651,7 @@ void symv() {
   if (!y.row.same_elsewhere(Y.row, [](Size, Size) { return true; })) return wrong(routine, "written outside of y");
 
   Vector<T> p = Y;
-  by_handle(plain_blas, symbol, call(p));
+  by_handle(of_lapack ? plain_lapack : plain_blas, symbol, call(p));
   const double largest = multiplies ? A.largest() + X.row.largest() : 0;
   const double absolute = lost_by_underflow<T>(n, magnitude(alpha) + magnitude(beta) + largest);
   for (Size i = 0; i < n; ++i) {

@@ -55,7 +55,7 @@ PROCESS = 4000
 SOME_LEVELS = {"one level", "two levels", "three levels", "Otsuka's levels", "RUM in two streams", "levels in 256 KiB"}
 
 ROUTINES = {f"{p}{base}" for p in "sdcz" for base in ("gemm", "syrk", "geqrf", "geqr", "gemqr")}
-ROUTINES |= {"cherk", "zherk", "ssymv", "dsymv", "chemv", "zhemv", "sgemv", "dgemv", "cgemv", "zgemv"}
+ROUTINES |= {"cherk", "zherk", "ssymv", "dsymv", "chemv", "zhemv", "csymv", "zsymv", "sgemv", "dgemv", "cgemv", "zgemv"}
 ROUTINES |= {f"{p}{base}" for p in "sd" for base in ("ormqr", "orgqr")}
 ROUTINES |= {f"{p}{base}" for p in "cz" for base in ("unmqr", "ungqr")}
 
