@@ -277,8 +277,10 @@ using Trmm = Triangular<T, symbol, BlasCall<TrmmSignature<T>, trmm<T>>>;
 template <class T, Symbol symbol>
 using Trsm = Triangular<T, symbol, BlasCall<TrsmSignature<T>, trsm<T>>>;
 
-template <class T, Symbol symbol>
-struct Potrf {
+/// In the place of one triangle.
+/// @tparam Local  potrf's call on one process, or potri's with the factors that potrf has left
+template <class T, Symbol symbol, class Local>
+struct Definite {
   enum { uplo, n, A, info = A + 4, count };
   static constexpr int work = -1;
 
@@ -292,10 +294,14 @@ struct Potrf {
   static bool compute(const RootCall& root) {
     const GatheredCall& x = root.call;
     const Integer order(x.arguments().integer(n)), lda(x.ld(0));
-    return root.make<LapackCall<PotrfSignature<T>, potrf<T>>, symbol>(
+    return root.make<Local, symbol>(
         CallWords(word(x.arguments().to<char>(uplo)), order.word(), word(x.at<T>(0)), lda.word(), word(&root.info)));
   }
 };
+template <class T, Symbol symbol>
+using Potrf = Definite<T, symbol, LapackCall<PotrfSignature<T>, potrf<T>>>;
+template <class T, Symbol symbol>
+using Potri = Definite<T, symbol, LapackCall<PotriSignature<T>, invert<T>>>;
 
 /// With factors that potrf has left, or of A.
 template <class T, Symbol symbol, class Signature, bool factored>
@@ -388,27 +394,6 @@ struct Gesv {
     return root.make<LapackCall<GesvSignature<T>, solve_system<T>>, symbol>(
         CallWords(order.word(), columns.word(), word(x.at<T>(0)), lda.word(), word(x.at<void>(1)), word(x.at<T>(2)),
                   ldb.word(), word(&root.info)));
-  }
-};
-
-/// From the factors that potrf has left.
-template <class T, Symbol symbol>
-struct Potri {
-  enum { uplo, n, A, info = A + 4, count };
-  static constexpr int work = -1;
-
-  static void describe(Described x) {
-    const Part part = part_of_letter(x.letter(uplo, "UL"));
-    const index order = x.size(n);
-    x.call.require_blocks(x.call.template matrix<T>(A, order, order, Access::both, part));
-    x.call.problem.m = x.call.problem.n = order;
-    x.call.problem.part = part;
-  }
-  static bool compute(const RootCall& root) {
-    const GatheredCall& x = root.call;
-    const Integer order(x.arguments().integer(n)), lda(x.ld(0));
-    return root.make<LapackCall<PotriSignature<T>, invert<T>>, symbol>(
-        CallWords(word(x.arguments().to<char>(uplo)), order.word(), word(x.at<T>(0)), lda.word(), word(&root.info)));
   }
 };
 
