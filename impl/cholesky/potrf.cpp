@@ -50,6 +50,15 @@ std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t m
   return cut.streamed() ? std::optional(sent_again(p.n, cut, element_size(p.element))) : std::nullopt;
 }
 
+std::optional<double> together(const Problem& p, const Profile& profile, int places, std::size_t memory) {
+  const PotrfCut cut = potrf_cut_together(p.n, p.precision(), memory, places);
+  if (cut.panel == 0) return std::nullopt;
+  constexpr double panel_seconds = 0.6e-3, beside_products = 1.2;
+  const index panels = cut.panels(p.n);
+  const double products = beside_products * p.flops / profile.gemm_rate[static_cast<int>(p.precision())];
+  return seconds_in_turns(p, profile, places, panels, static_cast<double>(panels) * panel_seconds, products);
+}
+
 template <class T>
 Problem problem_of(Routine routine, const PotrfArgs<T>& x) {
   return counted({.routine = routine, .element = precision_of<T>, .m = x.n, .n = x.n, .part = part_of(x.uplo)});
@@ -77,8 +86,11 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const bool in_device_memory = operands.result().memory == MemoryKind::on_a_device;
-  const PotrfCut cut =
-      in_device_memory ? potrf_cut_in_place(args.n) : potrf_cut(args.n, precision_of<T>, place.arena.limit());
+  Seat* const seat = operands.seat;
+  const std::size_t memory = place.arena.limit();
+  const PotrfCut cut = in_device_memory ? potrf_cut_in_place(args.n)
+                       : seat           ? potrf_cut_together(args.n, precision_of<T>, memory, seat->places())
+                                        : potrf_cut(args.n, precision_of<T>, memory);
   if (cut.panel == 0) return {Reason::no_room};
   std::vector<T> failed(static_cast<std::size_t>(cut.panels(args.n)));
   index info = 0;
@@ -90,12 +102,13 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
     return info == 0 || in_device_memory;
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_potrf(args.uplo, args.n, precision_of<T>, cut, at[0].device != nullptr);
+    return seat ? plan_potrf_together(args.uplo, args.n, precision_of<T>, cut, seat->number(), seat->places())
+                : plan_potrf(args.uplo, args.n, precision_of<T>, cut, at[0].device != nullptr);
   };
   Ending ending = planned.compute(decision, cut.streamed(), make_plan, [](index, index) {});
   if (info > 0 && !ending.computed) ending.reason = Reason::not_definite;
   ending.info = info;
-  ending.way = with_numbers(0, cut.panel, cut.strip);
+  ending.way = with_numbers(0, cut.panel, cut.strip, seat ? seat->places() : 1);
   return ending;
 }
 
@@ -155,7 +168,8 @@ constinit const Family potrf_family{.count = count,
                                     .cpu_rate = cpu_rate_of_factors,
                                     .cost = cost,
                                     .needs = Operation::Kind::potrf,
-                                    .sent_again = sent_again};
+                                    .sent_again = sent_again,
+                                    .together = together};
 
 template <class T>
 Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay) {
@@ -164,7 +178,8 @@ Computed potrf(const Site& site, const PotrfArgs<T>* args, Replay replay) {
                      .problem = problem_of<T>,
                      .operands = operands_of<T>,
                      .compute = compute<T>,
-                     .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<PotrfArgs<T>>}});
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<PotrfArgs<T>>}},
+                    Together{});
 }
 
 #define POTRF(name, type)                                                                         \

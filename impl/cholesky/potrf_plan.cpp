@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "impl/core/stored.hpp"
 #include "kernels/trsm.hpp"
@@ -14,6 +15,8 @@ namespace {
 constexpr index most_panels = 16, least_panel = 1024, panel_in_place = 4096, widest_strip = 1024, round = 64;
 constexpr index most_streamed = 128;  // panels: of more, the list of steps would take more than it could be worth
 constexpr index slots = 2;            // of panels that come and go, and of strips
+constexpr index widest_together = 1024, panels_together = 16;  // of a place
+constexpr index arriving = 2;  // of a place's panels, while one is factored and subtracted from all
 
 class Planner {
  public:
@@ -49,6 +52,51 @@ class Planner {
     }
     plan_.download({failed_, operand_failed_}, {0, 0, count, 1});
   }
+  /// One place's of several.
+  void make_steps_together(int place, int places) {
+    const index count = cut_.panels(n_);
+    plan_.place = place, plan_.places = places, plan_.pieces = static_cast<int>(count);
+    std::vector<index> own, subtracted;  // panels of the place; and from these, so many panels' share
+    for (index panel = 0; panel < count; ++panel) {
+      if (owner_of(panel, places) == place) {
+        own.push_back(panel), subtracted.push_back(0);
+        upload(panel);
+        continue;
+      }
+      const Part of = part(panel), below = behind(of);
+      plan_.elsewhere.push_back({operand_a_, block(of, of)});
+      plan_.elsewhere.push_back({operand_failed_, {panel, 0, 1, 1}});
+      if (below.count > 0) plan_.elsewhere.push_back({operand_a_, block(below, of)});
+    }
+    const Plan::Origin a = of_panel(0);
+    const auto subtract_until = [&](std::size_t i, index end, std::int8_t stream) {
+      const index begin = std::exchange(subtracted[i], end);
+      if (begin < end) subtract(a, {part(begin).first, part(end).first - part(begin).first}, a, part(own[i]), stream);
+    };
+    std::size_t next = 0;  // of the place's own, to be factored
+    for (index panel = 0; panel < count; ++panel) {
+      const Part of = part(panel), below = behind(of);
+      const std::vector<Plan::Access> needed = below.count > 0 ? std::vector{Plan::read(a, block(below, of))}
+                                                               : std::vector<Plan::Access>{};
+      if (owner_of(panel, places) == place) {
+        subtract_until(next++, panel, 0);
+        factor_diagonal(panel, a);
+        if (below.count > 0) solve_below(panel, a);
+        plan_.publish(static_cast<int>(panel), {failed_, operand_failed_}, {panel, 0, 1, 1}, needed);
+        plan_.download(a, block(of, of));
+        if (below.count > 0) plan_.download(a, block(below, of));
+      } else if (next < own.size()) {
+        plan_.fetch(static_cast<int>(panel), needed);
+      }
+      if (next == own.size()) continue;
+      const bool is_next = owner_of(panel + 1, places) == place;
+      if (is_next) subtract_until(next, panel + 1, 0);
+      const std::size_t there = static_cast<std::size_t>(arriving * (panel + 1)) + 1;
+      for (std::size_t i = next + (is_next ? 1 : 0); i < std::min(own.size(), std::max(there, next + 2)); ++i)
+        subtract_until(i, panel + 1, 1);
+    }
+  }
+
   /// Not of strips.
   Plan::Origin whole() const { return origin(panels_[0], 0); }
 
@@ -97,37 +145,48 @@ class Planner {
     } else if (panel > 0) {
       subtract(here, {0, own.first}, here, own);
     }
+    factor_diagonal(panel, here);
+    plan_.download(here, block(own, own));
+    if (below.count == 0) return;
+    solve_below(panel, here);
+    plan_.download(here, block(below, own));
+  }
+
+  /// Of a panel that has got all earlier ones' share.
+  void factor_diagonal(index panel, const Plan::Origin& here) {
+    const Part own = part(panel);
     plan_.compute(
         Potrf{.precision = precision_, .uplo = uplo_, .n = own.count, .A = nullptr, .lda = 0, .failed = nullptr},
         {Plan::update(here, block(own, own)),
          {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed_, panel, 0}}},
         Scalar::one);
-    plan_.download(here, block(own, own));
-    if (below.count == 0) return;
+  }
+  void solve_below(index panel, const Plan::Origin& here) {
+    const Part own = part(panel), below = behind(own);
     const Trsm solve = solving(own.count, below.count);
     std::vector<Plan::Access> accesses{Plan::read(here, block(own, own)), Plan::update(here, block(below, own))};
     if (trsm_workspace(solve) > 0)
       accesses.push_back(
           {{workspace_, {0, 0, plan_.areas[static_cast<std::size_t>(workspace_)].rows, 1}}, AccessMode::write});
     plan_.compute(solve, std::move(accesses), Scalar::one);
-    plan_.download(here, block(below, own));
   }
 
   /// What earlier columns of L make of a panel.
-  void subtract(const Plan::Origin& from, Part earlier, const Plan::Origin& to, Part panel) {
+  void subtract(const Plan::Origin& from, Part earlier, const Plan::Origin& to, Part panel, std::int8_t stream = 0) {
     const Part below = behind(panel);
     const Plan::Access x = Plan::read(from, block(panel, earlier));
-    multiply(x, x, Plan::update(to, block(panel, panel)), part_of(uplo_));
+    multiply(x, x, Plan::update(to, block(panel, panel)), part_of(uplo_), stream);
     if (below.count > 0)
       multiply(Plan::read(from, block(below, earlier)), x, Plan::update(to, block(below, panel)),
-               blaslift::Part::whole);
+               blaslift::Part::whole, stream);
   }
   /// z -= x y^H of parts of L; of U, of which they are the adjoints, z -= y^H x.
-  void multiply(const Plan::Access& x, const Plan::Access& y, const Plan::Access& z, blaslift::Part of_z) {
+  void multiply(const Plan::Access& x, const Plan::Access& y, const Plan::Access& z, blaslift::Part of_z,
+                std::int8_t stream) {
     if (lower_)
-      plan_.multiply(precision_, Scalar::minus_one, Op::none, x, adjoint(), y, Scalar::one, z, of_z);
+      plan_.multiply(precision_, Scalar::minus_one, Op::none, x, adjoint(), y, Scalar::one, z, of_z, stream);
     else
-      plan_.multiply(precision_, Scalar::minus_one, adjoint(), y, Op::none, x, Scalar::one, z, of_z);
+      plan_.multiply(precision_, Scalar::minus_one, adjoint(), y, Op::none, x, Scalar::one, z, of_z, stream);
   }
   Op adjoint() const { return is_complex(precision_) ? Op::conjugate : Op::transpose; }
 
@@ -205,6 +264,22 @@ double sent_again(index n, const PotrfCut& cut, std::size_t element) {
   for (index first = 0; cut.streamed() && first < n; first += cut.panel)
     elements += static_cast<double>(first) * static_cast<double>(n - first);
   return elements * static_cast<double>(element);
+}
+
+PotrfCut potrf_cut_together(index n, Precision precision, std::size_t memory, int places) {
+  const index even = (n + places * panels_together - 1) / (places * panels_together);
+  PotrfCut cut{std::min(widest_together, even >= round ? (even + round - 1) / round * round : even)};
+  if (cut.panels(n) < places) return {};
+  Plan plan = begun(Uplo::lower, n, cut);
+  Planner(plan, Uplo::lower, n, precision, cut, operand_a, operand_failed, -1);
+  return plan.bytes(element_size(precision)) <= memory ? cut : PotrfCut{};
+}
+
+Plan plan_potrf_together(Uplo uplo, index n, Precision precision, const PotrfCut& cut, int place, int places) {
+  Plan plan = begun(uplo, n, cut);
+  Planner(plan, uplo, n, precision, cut, operand_a, operand_failed, -1).make_steps_together(place, places);
+  plan.after = order_of(plan);
+  return plan;
 }
 
 Plan plan_potrf(Uplo uplo, index n, Precision precision, const PotrfCut& cut, bool in_place) {

@@ -6,6 +6,11 @@
 //
 // Where the device has no room for the triangle, two panels are there at a time, and the earlier ones come again in
 // strips, from where they have been brought to.
+//
+// Where several places compute it together, panels are dealt out in turns, narrower ones.  Each place subtracts what a
+// factored panel makes of its own as soon as it has got that (right-looking): from the next panel to be factored first,
+// and from the others in the device's second stream.  What of those has hardly arrived waits, and gets several panels'
+// share as one product.
 #pragma once
 #include "impl/plan/plan.hpp"
 
@@ -33,6 +38,11 @@ double sent_again(index n, const PotrfCut& cut, std::size_t element);
 /// @param area       A's own; negative: a part of the lease
 Plan::Origin add_potrf(Plan& plan, Uplo uplo, index n, Precision precision, const PotrfCut& cut, int a, int failed,
                        int area);
+
+/// How one is cut up for so many places, each of which has room for all of it; panel 0: it is not.
+PotrfCut potrf_cut_together(index n, Precision precision, std::size_t memory, int places);
+/// The plan of one of these, with operands as plan_potrf has them.
+Plan plan_potrf_together(Uplo uplo, index n, Precision precision, const PotrfCut& cut, int place, int places);
 
 /// Operands A and, a column with an element for each panel, what Potrf::failed says of it.
 /// @param in_place  A has device memory of its own

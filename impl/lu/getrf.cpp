@@ -44,6 +44,18 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   return {.seconds = profile.latency_seconds + std::max({computing, in, out}) + beside_transfers * (in + out)};
 }
 
+constexpr double panel_seconds = 2.4e-3, seconds_a_row = 0.4e-6, beside_products = 1.1;  // of 1,024 columns
+
+std::optional<double> together(const Problem& p, const Profile& profile, int places, std::size_t memory) {
+  const GetrfCut cut = p.empty ? GetrfCut{} : getrf_cut_together(p.m, p.n, p.precision(), memory, places);
+  if (cut.panel == 0) return std::nullopt;
+  const index count = std::min(p.m, p.n), panels = cut.panels(count);
+  const double rows = static_cast<double>(p.m) - static_cast<double>(count) / 2,
+               factoring = static_cast<double>(panels) * (panel_seconds + rows * seconds_a_row),
+               products = beside_products * p.flops / profile.gemm_rate[static_cast<int>(p.precision())];
+  return seconds_in_turns(p, profile, places, panels, factoring, products);
+}
+
 template <class T>
 Problem problem_of(Routine routine, const GetrfArgs<T>& x) {
   return counted({.routine = routine, .element = precision_of<T>, .m = x.m, .n = x.n});
@@ -72,8 +84,10 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   operands.locate(backend);
   if (operands[operand_pivots].memory == MemoryKind::on_a_device) return {Reason::no_route};
   const bool in_device_memory = operands[operand_a].memory == MemoryKind::on_a_device;
-  const GetrfCut cut = getrf_cut(args.m, args.n, precision_of<T>,
-                                 in_device_memory ? std::numeric_limits<std::size_t>::max() : place.arena.limit());
+  Seat* const seat = operands.seat;
+  const std::size_t memory = in_device_memory ? std::numeric_limits<std::size_t>::max() : place.arena.limit();
+  const GetrfCut cut = seat ? getrf_cut_together(args.m, args.n, precision_of<T>, memory, seat->places())
+                            : getrf_cut(args.m, args.n, precision_of<T>, memory);
   if (cut.panel == 0) return {Reason::no_room};
   const index count = args.factored();
   std::vector<T> pivots(static_cast<std::size_t>(count)), failed(static_cast<std::size_t>(cut.panels(count)));
@@ -86,13 +100,14 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
     return info == 0 || in_device_memory;
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_getrf(args.m, args.n, precision_of<T>, cut, at[operand_a].device != nullptr);
+    return seat ? plan_getrf_together(args.m, args.n, precision_of<T>, cut, seat->number(), seat->places())
+                : plan_getrf(args.m, args.n, precision_of<T>, cut, at[operand_a].device != nullptr);
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
-  if (ending.computed) set_pivots(args.ipiv, pivots, cut.panel, args.m);
+  if (ending.computed && (!seat || seat->number() == 0)) set_pivots(args.ipiv, pivots, cut.panel, args.m);
   if (info > 0 && !ending.computed) ending.reason = Reason::singular;
   ending.info = info;
-  ending.way = with_numbers(0, cut.panel);
+  ending.way = with_numbers(0, cut.panel, seat ? seat->places() : 1);
   return ending;
 }
 
@@ -102,7 +117,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
 double getrf_seconds(index m, index n, double flops, Precision precision, const Profile& profile) {
   const double order = std::cbrt(1.5 * flops / (is_complex(precision) ? 4 : 1));  // of a square that takes as many
   if (const auto seconds = measured_seconds(profile, LapackWork::getrf, precision, order)) return *seconds;
-  constexpr double panel = 1024, panel_seconds = 2.4e-3, seconds_a_row = 0.4e-6, beside_products = 1.1;
+  constexpr double panel = 1024;
   const double panels = std::ceil(static_cast<double>(std::min(m, n)) / panel),
                rows = static_cast<double>(m) - static_cast<double>(std::min(m, n)) / 2;
   return panels * (panel_seconds + rows * seconds_a_row) +
@@ -150,7 +165,8 @@ constinit const Family getrf_family{
     .text = text,
     .cpu_rate = cpu_rate_of_factors,
     .cost = cost,
-    .needs = Operation::Kinds(Operation::Kind::getrf) | Operation::Kind::row_swaps | Operation::Kind::trsm};
+    .needs = Operation::Kinds(Operation::Kind::getrf) | Operation::Kind::row_swaps | Operation::Kind::trsm,
+    .together = together};
 
 template <class T>
 Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay) {
@@ -159,7 +175,8 @@ Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay) {
                      .problem = problem_of<T>,
                      .operands = operands_of<T>,
                      .compute = compute<T>,
-                     .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<GetrfArgs<T>>}});
+                     .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = always<GetrfArgs<T>>}},
+                    Together{});
 }
 
 #define GETRF(name, type)                                                                         \

@@ -12,6 +12,8 @@ namespace {
 constexpr index most_panels = 16, least_panel = 2048, round = 64;
 // A panel is a small part of what there is room for.
 constexpr index panels_in_memory = 16;
+constexpr index widest_together = 1024, panels_together = 16;  // of a place
+constexpr index arriving = 2;  // of a place's panels, while one is factored and subtracted from all
 
 enum { operand_a, operand_pivots, operand_failed };
 
@@ -51,6 +53,47 @@ class Planner {
     plan_.download({failed_, operand_failed_}, {0, 0, cut_.panels(factored()), 1});
   }
 
+  /// One place's of several.
+  void make_steps_together(int place, int places) {
+    const index count = cut_.panels(n_), groups = rows_.groups();
+    plan_.place = place, plan_.places = places, plan_.pieces = static_cast<int>(groups);
+    shared_ = plan_.add_area("shared", m_, cut_.panel);
+    std::vector<index> own, done;  // panels of the place; and so many panels' share is in each
+    for (index panel = 0; panel < count; ++panel)
+      if (owner_of(panel, places) == place) {
+        own.push_back(panel), done.push_back(0);
+        plan_.upload(a_, {0, columns(panel).first, m_, columns(panel).count});
+      } else {
+        plan_.elsewhere.push_back({operand_a_, {0, columns(panel).first, m_, columns(panel).count}});
+        if (panel < groups) plan_.elsewhere.push_back({operand_failed_, {panel, 0, 1, 1}});
+      }
+    std::size_t next = 0;  // of the place's own, to be factored
+    for (index panel = 0; panel < groups; ++panel) {
+      const bool is_own = owner_of(panel, places) == place;
+      if (is_own) {
+        subtract_until(own[next], done[next], panel, 0);
+        factor(panel, 0);
+        ++next;
+      }
+      const bool wanted = next < own.size();
+      is_own ? publish(panel) : fetch(panel, wanted);
+      if (is_own && panel > 0) bring_known(panel);
+      there_.push_back(is_own || wanted);
+      const bool is_next = wanted && own[next] == panel + 1;
+      if (is_next) subtract_until(own[next], done[next], panel + 1, 0);
+      settle(panel, [&](index earlier) { return owner_of(earlier, places) == place; });
+      if (!wanted) continue;
+      const std::size_t arrived = static_cast<std::size_t>(arriving * (panel + 1)) + 1;
+      for (std::size_t i = next + (is_next ? 1 : 0); i < std::min(own.size(), std::max(arrived, next + 2)); ++i)
+        subtract_until(own[i], done[i], panel + 1, 1);
+    }
+    for (; next < own.size(); ++next) {
+      subtract_until(own[next], done[next], groups, 0);
+      bring_known(own[next]);
+    }
+    plan_.download({rows_.area(), operand_pivots_}, {0, 0, factored(), 1});
+  }
+
   AddedGetrf added() const { return {a_, rows_}; }
 
  private:
@@ -62,6 +105,67 @@ class Planner {
   /// Rows of U that a panel makes.
   Part rows(index panel) const { return {panel * cut_.panel, std::min(cut_.panel, factored() - panel * cut_.panel)}; }
 
+  // ---- together
+
+  /// Of a place's own panel.
+  void subtract_until(index panel, index& done, index end, std::int8_t stream) {
+    const Part own = columns(panel);
+    for (index earlier = done; earlier < end; ++earlier)
+      rows_.exchange(plan_, earlier, a_, own.first, own.count, false, stream);
+    for (; done < end; ++done) eliminate(done, panel, stream);
+  }
+  Block with_below(index panel) const {
+    const Part own = columns(panel);
+    return {own.first, own.first, m_ - own.first, own.count};
+  }
+  void publish(index panel) {
+    const Block b = with_below(panel);
+    const Plan::Access copy{{shared_, {0, 0, b.rows, b.cols}}, AccessMode::write, {operand_a_, b.row, b.col}};
+    plan_.compute(Assign{.precision = precision_,
+                         .part = blaslift::Part::whole,
+                         .strict = false,
+                         .transposed = false,
+                         .m = b.rows,
+                         .n = b.cols,
+                         .below = 0,
+                         .A = nullptr,
+                         .lda = 0,
+                         .C = nullptr,
+                         .ldc = 0},
+                  {Plan::read(a_, b), copy}, Scalar::one);
+    plan_.publish(static_cast<int>(panel), {failed_, operand_failed_}, {panel, 0, 1, 1},
+                  {rows_.written(panel, operand_pivots_), copy});
+  }
+  void fetch(index panel, bool factors) {
+    std::vector<Plan::Access> parts{rows_.written(panel, operand_pivots_)};
+    if (factors) parts.push_back(Plan::read(a_, with_below(panel)));
+    plan_.fetch(static_cast<int>(panel), std::move(parts));
+  }
+  /// As for one place, of the columns that are there; rows of L go home that are the place's own.
+  void settle(index panel, const auto& is_own) {
+    const bool last = panel + 1 == rows_.groups();
+    for (index first = 0, end = 0; first < panel; first = end) {
+      const auto is_there = [&](index i) { return there_[static_cast<std::size_t>(i)]; };
+      for (end = first + 1; end < panel && is_there(end) == is_there(first); ++end) {
+      }
+      if (is_there(first))
+        rows_.exchange(plan_, panel, a_, columns(first).first, columns(end).first - columns(first).first,
+                       false, 1);
+    }
+    for (index earlier = 0; earlier <= panel; ++earlier)
+      if (is_own(earlier))
+        plan_.download(a_, {columns(panel).first, columns(earlier).first,
+                            last ? m_ - columns(panel).first : rows(panel).count, columns(earlier).count});
+  }
+
+  /// Rows of U in columns that have got all panels' share.
+  void bring_known(index panel) {
+    const Part own = columns(panel);
+    plan_.download(a_, {0, own.first, std::min(own.first, factored()), own.count});
+  }
+
+  // ---- either
+
   /// What earlier panels make of one: all rows are exchanged as theirs are, then products are subtracted.
   void bring_up_to_date(index panel, index begin, index end) {
     end = std::min(end, rows_.groups());
@@ -72,15 +176,17 @@ class Planner {
     for (index earlier = begin; earlier < end; ++earlier) eliminate(earlier, panel);
   }
 
-  void eliminate(index earlier, index panel) {
+  void eliminate(index earlier, index panel, std::int8_t stream = 0) {
     const Part pivots = rows(earlier), own = columns(panel);
     const Block known{pivots.first, own.first, pivots.count, own.count};
     Trsm solve = solving(pivots.count, own.count);
+    solve.stream = stream;
     std::vector<Plan::Access> accesses{
         Plan::read(a_, {pivots.first, pivots.first, pivots.count, pivots.count}, blaslift::Part::lower),
         Plan::update(a_, known)};
     if (workspaces_ >= 0) {
-      solve.prepared = panel > earlier + 1;
+      prepared_.resize(static_cast<std::size_t>(rows_.groups()));
+      solve.prepared = std::exchange(prepared_[static_cast<std::size_t>(earlier)], char{1});
       const index bytes = plan_.areas[static_cast<std::size_t>(workspaces_)].rows;
       accesses.push_back(
           {{workspaces_, {0, earlier, bytes, 1}}, solve.prepared ? AccessMode::update : AccessMode::write});
@@ -90,10 +196,11 @@ class Planner {
     if (below < m_)
       plan_.multiply(precision_, Scalar::minus_one, Op::none,
                      Plan::read(a_, {below, pivots.first, m_ - below, pivots.count}), Op::none, Plan::read(a_, known),
-                     Scalar::one, Plan::update(a_, {below, own.first, m_ - below, own.count}));
+                     Scalar::one, Plan::update(a_, {below, own.first, m_ - below, own.count}), blaslift::Part::whole,
+                     stream);
   }
 
-  void factor(index panel) {
+  void factor(index panel, std::int8_t stream = 1) {
     const Part own = columns(panel);
     const Block rest{own.first, own.first, m_ - own.first, own.count};
     plan_.compute(Getrf{.precision = precision_,
@@ -103,7 +210,7 @@ class Planner {
                         .lda = 0,
                         .pivots = nullptr,
                         .failed = nullptr,
-                        .stream = 1},
+                        .stream = stream},
                   {Plan::update(a_, rest),
                    rows_.written(panel, operand_pivots_),
                    {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed_, panel, 0}}},
@@ -143,7 +250,9 @@ class Planner {
   const GetrfCut& cut_;
   Plan::Origin a_{};
   RowGroups rows_{};
-  int failed_ = -1, workspaces_ = -1;
+  int failed_ = -1, workspaces_ = -1, shared_ = -1;
+  std::vector<char> prepared_{};  ///< by panel: its part of the workspaces
+  std::vector<char> there_{};     ///< by panel: the place has its factors
 };
 
 Plan begun(index m, index n, const GetrfCut& cut) {
@@ -169,7 +278,7 @@ Plan::Access RowGroups::written(index group, int operand) const {
 }
 
 void RowGroups::exchange(Plan& plan, index group, const Plan::Origin& origin, index first_col, index cols,
-                         bool backward) {
+                         bool backward, std::int8_t stream) {
   const Block block{first(group), first_col, rows_ - first(group), cols};
   const std::size_t at = static_cast<std::size_t>(group);
   RowSwaps swaps{.precision = precision_,
@@ -181,6 +290,7 @@ void RowGroups::exchange(Plan& plan, index group, const Plan::Origin& origin, in
                  .pivots = nullptr};
   swaps.prepared = prepared_[at];
   swaps.backward = backward;
+  swaps.stream = stream;
   plan.compute(swaps,
                {Plan::update(origin, block),
                 {{pivots_, {first(group), 0, count(group), 1}}, AccessMode::read},
@@ -201,6 +311,24 @@ GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory) {
   Plan plan = begun(m, n, cut);
   Planner(plan, m, n, precision, cut, operand_a, operand_pivots, operand_failed, -1);
   return plan.bytes(element) <= memory ? cut : GetrfCut{};
+}
+
+GetrfCut getrf_cut_together(index m, index n, Precision precision, std::size_t memory, int places) {
+  const std::size_t element = element_size(precision);
+  const index even = (n + places * panels_together - 1) / (places * panels_together);
+  GetrfCut cut{std::min(widest_together, even >= round ? (even + round - 1) / round * round : even)};
+  if (cut.panels(std::min(m, n)) < places ||
+      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element) > static_cast<double>(memory))
+    return {};
+  const Plan plan = plan_getrf_together(m, n, precision, cut, 0, places);
+  return plan.bytes(element) <= memory ? cut : GetrfCut{};
+}
+
+Plan plan_getrf_together(index m, index n, Precision precision, const GetrfCut& cut, int place, int places) {
+  Plan plan = begun(m, n, cut);
+  Planner(plan, m, n, precision, cut, operand_a, operand_pivots, operand_failed, -1).make_steps_together(place, places);
+  plan.after = order_of(plan);
+  return plan;
 }
 
 AddedGetrf add_getrf(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut, int a, int pivots,

@@ -4,6 +4,10 @@
 // ones exchange, is solved with their L, and what that makes known is subtracted; what is left of it is factored
 // (left-looking). Then the columns of L that are there have their rows exchanged as well. So U goes home as it becomes
 // known, and L row by row, as soon as no later panel exchanges these. Factors are made in the device's second stream.
+//
+// Where several places compute it together, panels are dealt out in turns, narrower ones.  Each place gets the factors
+// and exchanges of those of others, from a copy whose rows nobody exchanges, and has what it computes with of L beside
+// its own panels; each of these gets what a panel makes of it at once, the next one to be factored first.
 #pragma once
 #include <vector>
 
@@ -22,6 +26,11 @@ struct GetrfCut {
 /// @param memory  bytes on the device, for A and workspaces
 GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory);
 
+/// For so many places, each of which has room for all of it; panel 0: it is not.
+GetrfCut getrf_cut_together(index m, index n, Precision precision, std::size_t memory, int places);
+/// The plan of one of these, with operands as plan_getrf has them: all pivots come home to each.
+Plan plan_getrf_together(index m, index n, Precision precision, const GetrfCut& cut, int place, int places);
+
 /// Exchanges of rows in groups, one for each panel: pivots count from the panel's own first row on.
 class RowGroups {
  public:
@@ -37,7 +46,7 @@ class RowGroups {
   Plan::Access written(index group, int operand) const;
   /// Exchanges the rows of a block of columns, which spans them all.
   void exchange(Plan& plan, index group, const Plan::Origin& origin, index first_col, index cols,
-                bool backward = false);
+                bool backward = false, std::int8_t stream = 0);
   int area() const { return pivots_; }
 
  private:

@@ -45,6 +45,7 @@ class Execution : public PlanRun<T> {
       case Plan::Kind::compute:
         return std::visit([&](const auto& operation) { return compute(s, operation); }, s.operation);
       case Plan::Kind::download: return bring_home(s);
+      case Plan::Kind::fetch: return fetch(s);
     }
     return Status::lost;
   }
@@ -110,6 +111,7 @@ class Execution : public PlanRun<T> {
           status != Status::done)
         return status;
     const Place from = place(s.accesses[0].region);
+    const std::size_t before = this->downloads();
     const auto bring = [&](const Block& b) {
       return this->download(result, b, from.at + (b.col - block.col) * from.ld, from.ld, !p_.operands[number].ours,
                             whole_columns);
@@ -119,7 +121,26 @@ class Execution : public PlanRun<T> {
         !apart ? bring(block)
                : for_each_group(block, apart.cols, Status::done, [&](const Block& b, index) { return bring(b); });
     home_.push_back({s.transfer.operand, block, this->downloads()});
+    if (status == Status::done && s.piece >= 0) {
+      std::vector<Gang::Shared> parts;
+      for (std::size_t i = 1; i < s.accesses.size(); ++i) {
+        const Place part = place(s.accesses[i].region);
+        parts.push_back({part.at, part.ld});
+      }
+      this->publish(s.piece, std::move(parts), before);
+    }
     if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
+    return status;
+  }
+
+  Status fetch(const Plan::Step& s) {
+    Status status = Status::done;
+    const auto* parts = this->fetched(s.piece, status);
+    for (std::size_t i = 0; status == Status::done && i < s.accesses.size(); ++i) {
+      const Block& b = s.accesses[i].region.block;
+      const Place to = place(s.accesses[i].region);
+      status = this->copy_from((*parts)[i], to.at, to.ld, b.rows, b.cols);
+    }
     return status;
   }
 
@@ -272,8 +293,9 @@ class Execution : public PlanRun<T> {
 template <class T>
 PlanOutcome execute(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars,
                     void* lease, std::size_t piece_bytes, Lane& lane, bool (*keep_going)(),
-                    const std::function<bool()>& sound) {
+                    const std::function<bool()>& sound, Seat* seat) {
   Execution<T> run(plan, operands, scalars, lease, piece_bytes, lane);
+  run.take(seat);
   const Outcome outcome = run.run(
       plan.after, keep_going, [&](std::size_t step) { return run.ask(step); }, [&] { return !sound || sound(); });
   return {outcome, std::move(run.finished)};
@@ -281,7 +303,7 @@ PlanOutcome execute(const Plan& plan, const std::vector<CallOperand<T>>& operand
 
 #define EXECUTE(T)                                                                                               \
   template PlanOutcome execute<T>(const Plan&, const std::vector<CallOperand<T>>&, const CallScalars<T>&, void*, \
-                                  std::size_t, Lane&, bool (*)(), const std::function<bool()>&);
+                                  std::size_t, Lane&, bool (*)(), const std::function<bool()>&, Seat*);
 EXECUTE(float)
 EXECUTE(double)
 EXECUTE(std::complex<float>)

@@ -5,6 +5,7 @@
 
 #include "impl/core/blocks.hpp"
 #include "impl/core/outcome.hpp"
+#include "impl/plan/gang.hpp"
 #include "impl/plan/placed.hpp"
 #include "impl/plan/plan.hpp"
 
@@ -33,9 +34,10 @@ struct PlanOutcome : Outcome {
 /// memory are what they were, but for what of the result is final.
 /// @param lease  plan.bytes() of device memory, whatever it holds
 /// @param sound  as PlanRun::run has it, of a plan without groups; empty: whatever is home is the result
+/// @param seat   of a gang, whose place's plan this is
 template <class T>
 PlanOutcome execute(const Plan& plan, const std::vector<CallOperand<T>>& operands, const CallScalars<T>& scalars,
                     void* lease, std::size_t piece_bytes, Lane& lane, bool (*keep_going)(),
-                    const std::function<bool()>& sound = {});
+                    const std::function<bool()>& sound = {}, Seat* seat = nullptr);
 
 }  // namespace blaslift

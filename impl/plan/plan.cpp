@@ -20,10 +20,18 @@ std::string text(const Plan& plan, const Plan::Step& s) {
   const auto of_area = [&](const Plan::Region& r) {
     return text(plan.areas[static_cast<std::size_t>(r.area)].name, r.block);
   };
+  if (s.kind == Plan::Kind::fetch) {
+    std::string line = "fetch piece " + std::to_string(s.piece) + " to";
+    for (const Plan::Access& x : s.accesses) line += of_area(x.region);
+    return line;
+  }
   if (s.kind != Plan::Kind::compute) {
     const bool in = s.kind == Plan::Kind::upload;
     const std::string host = text(plan.operands[static_cast<std::size_t>(s.transfer.operand)].name, s.transfer.block);
-    return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
+    std::string line = (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
+    if (s.piece >= 0) line += ", piece " + std::to_string(s.piece) + " is";
+    for (std::size_t i = 1; i < s.accesses.size(); ++i) line += of_area(s.accesses[i].region);
+    return line;
   }
   constexpr const char* names[] = {"gemm", "trsm",   "potrf", "getrf",  "swaps", "syevd", "gebrd", "svd",  "assign",
                                    "geev", "mirror", "panel", "survey", "batch", "sytrd", "gehrd", "geqp3"};
@@ -87,6 +95,7 @@ class Checker {
   explicit Checker(const Plan& plan) : plan_(plan), contents_(plan.areas.size()) {
     for (const Plan::Operand& x : plan.operands)
       missing_.push_back({x.result ? std::vector<Block>{{0, 0, x.rows, x.cols}} : std::vector<Block>{}});
+    for (const Plan::Transfer& x : plan.elsewhere) (void)missing_[static_cast<std::size_t>(x.operand)].take(x.block);
   }
 
   const char* run(const Plan::Step& s) {
@@ -99,8 +108,15 @@ class Checker {
       if (x.mode != AccessMode::read && s.kind == Plan::Kind::compute && contents(x).is_home(b, x.of))
         return "writes what has been brought home";
     }
-    if (s.kind != Plan::Kind::compute)
+    for (const Shared& x : shared_)
+      for (const Plan::Access& by : s.accesses)
+        if (by.mode != AccessMode::read && by.region.area == x.region.area && overlap(by.region.block, x.region.block) &&
+            next_piece_ < std::min(x.piece + plan_.places, plan_.pieces))
+          return "writes what others may be reading";
+    if (s.kind == Plan::Kind::upload || s.kind == Plan::Kind::download)
       if (const char* fault = transfer(s)) return fault;
+    if (s.piece >= 0)
+      if (const char* fault = piece(s)) return fault;
     for (const Plan::Access& x : s.accesses)
       if (x.mode == AccessMode::write) {
         contents(x).leave(x.region.block);
@@ -142,6 +158,16 @@ class Checker {
     return nullptr;
   }
 
+  /// Pieces come in order, each from its owner.  Once each of the others has one that follows on a piece, or there is no
+  /// such one, all have got it.
+  const char* piece(const Plan::Step& s) {
+    if (s.piece < next_piece_) return "not the next piece";
+    if ((s.kind == Plan::Kind::fetch) == (owner_of(s.piece, plan_.places) == plan_.place)) return "of another place";
+    next_piece_ = s.piece + 1;
+    if (s.kind == Plan::Kind::download)
+      for (std::size_t i = 1; i < s.accesses.size(); ++i) shared_.push_back({s.piece, s.accesses[i].region});
+    return nullptr;
+  }
   static bool is_in(const Block& b, index rows, index cols) {
     return b.rows > 0 && b.cols > 0 && inside(b, {0, 0, rows, cols});
   }
@@ -150,12 +176,18 @@ class Checker {
   const Plan& plan_;
   std::vector<Contents> contents_;
   std::vector<Missing> missing_;  ///< by operand: what has not come home
+  struct Shared {
+    int piece;
+    Plan::Region region;
+  };
+  std::vector<Shared> shared_{};
+  int next_piece_ = 0;
 };
 
 }  // namespace
 
 void Plan::multiply(Precision precision, Scalar alpha, Op transa, const Access& a, Op transb, const Access& b,
-                    Scalar beta, const Access& c, Part part) {
+                    Scalar beta, const Access& c, Part part, std::int8_t stream) {
   const Block &of_a = a.region.block, &of_c = c.region.block;
   const index k = transa == Op::none ? of_a.cols : of_a.rows;
   Gemm product{.precision = precision,
@@ -173,6 +205,7 @@ void Plan::multiply(Precision precision, Scalar alpha, Op transa, const Access& 
                .C = nullptr,
                .ldc = 0};
   product.part = part;
+  product.stream = stream;
   compute(product, {a, b, c}, alpha, beta);
 }
 

@@ -10,6 +10,7 @@
 
 #include "impl/core/args.hpp"
 #include "impl/core/blocks.hpp"
+#include "impl/plan/gang.hpp"
 #include "impl/plan/order.hpp"
 #include "kernels/types.hpp"
 
@@ -89,15 +90,18 @@ struct Plan {
     int operand;
     Block block;  ///< of the operand
   };
-  enum class Kind : std::uint8_t { upload, compute, download };
+  enum class Kind : std::uint8_t { upload, compute, download, fetch };
   struct Step {
     Kind kind;
-    std::vector<Access> accesses;  ///< a transfer has one: all of its block
+    /// A transfer's first is all of its block.  A download that says that a piece of a gang's is there (Gang) has the
+    /// piece's parts behind it; the other places' fetch of the piece has these.
+    std::vector<Access> accesses;
     Transfer transfer{};
     PlannedOperation operation{};
     Scalar alpha = Scalar::one, beta = Scalar::one;
     int group = 0;            ///< download: of those that are final together; in ascending order
     bool ends_group = false;  ///< the last one of these
+    int piece = -1;           ///< download: that it says to be there, if any; fetch: that it gets
   };
 
   std::vector<Operand> operands{};
@@ -105,6 +109,9 @@ struct Plan {
   std::vector<Step> steps{};    ///< in an order in which they could run one by one
   Order after{};                ///< by step: the earlier ones that it waits for
   std::vector<bool> staying{};  ///< by step, or empty: see staying()
+  /// Of a gang's place: which one of how many, the pieces of all of them, and what of results the others bring home.
+  int place = 0, places = 1, pieces = 0;
+  std::vector<Transfer> elsewhere{};
 
   /// After a failure all of the result is put back, so all that it overwrites is kept.  Or its groups, of some columns
   /// or rows each, do not know each other, each is final once it is home, and what is kept is of so many of them, side
@@ -133,6 +140,21 @@ struct Plan {
                      .group = group,
                      .ends_group = ends_group});
   }
+  /// By the place that has computed a piece's parts.
+  /// @param from, b  a small result that is there no sooner, whatever else waits for it
+  void publish(int piece, const Origin& from, const Block& b, const std::vector<Access>& parts) {
+    download(from, b);
+    steps.back().piece = piece;
+    for (const Access& x : parts) {
+      steps.back().accesses.push_back(x);
+      steps.back().accesses.back().mode = AccessMode::read;
+    }
+  }
+  /// By the others.
+  void fetch(int piece, std::vector<Access> parts) {
+    for (Access& x : parts) x.mode = AccessMode::write;
+    steps.push_back({.kind = Kind::fetch, .accesses = std::move(parts), .piece = piece});
+  }
   void compute(const PlannedOperation& operation, std::vector<Access> accesses, Scalar alpha,
                Scalar beta = Scalar::one) {
     steps.push_back(
@@ -141,7 +163,7 @@ struct Plan {
   /// c := alpha op(a) op(b) + beta c, sized as c and what of a is summed over.
   /// @param part  of c, if not all: a syrk or herk
   void multiply(Precision precision, Scalar alpha, Op transa, const Access& a, Op transb, const Access& b, Scalar beta,
-                const Access& c, Part part = Part::whole);
+                const Access& c, Part part = Part::whole, std::int8_t stream = 0);
 
   /// Of the lease.
   std::size_t bytes(std::size_t element) const;
@@ -154,7 +176,8 @@ Order order_of(const Plan& plan);
 std::vector<bool> staying(const Plan& plan);
 
 /// Proves of the steps, in the order of the list: nothing is read that nobody has written, or that has given way to
-/// something else, every part of the result comes home once, from where it is, and is not written to afterwards.  That
+/// something else, every part of the result comes home once, from where it is, and is not written to afterwards, and
+/// nor is a piece of a gang's while others may read it.  That
 /// what comes home is right is for a family's tests to show.  Returns the first fault, or an empty string.
 std::string check(const Plan& plan);
 

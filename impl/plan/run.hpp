@@ -11,6 +11,7 @@
 #include "impl/core/blocks.hpp"
 #include "impl/core/outcome.hpp"
 #include "impl/core/stored.hpp"
+#include "impl/plan/gang.hpp"
 #include "impl/plan/order.hpp"
 #include "impl/plan/overwritten.hpp"
 #include "impl/plan/placed.hpp"
@@ -31,15 +32,21 @@ class PlanRun {
   template <class Ask, class Sound>
   Outcome run(const Order& after, bool (*keep_going)(), const Ask& ask, const Sound& sound) {
     Outcome outcome;
+    keep_going_ = keep_going;
     try {
       outcome.status = run_steps(after, keep_going, ask);
     } catch (const std::exception&) {  // no memory for a ticket
       outcome.status = Status::no_memory;
     }
+    if (seat_ && outcome.status != Status::done) seat_->gang().fail();
     settle(lane_, outcome);
+    if (others_failed_) outcome.status = Status::done;  // this place is well
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
-    outcome.taken_back = outcome.status == Status::done && !sound();
+    outcome.bytes_exchanged += bytes_fetched_;
+    bool good = outcome.status == Status::done && !others_failed_ && sound();
+    if (seat_) good = seat_->agree(good);
+    outcome.taken_back = outcome.status == Status::done && !good;
     if (outcome.status != Status::done || outcome.taken_back) put_back();
     return outcome;
   }
@@ -48,6 +55,9 @@ class PlanRun {
   Outcome run(const Order& after, bool (*keep_going)(), const Ask& ask) {
     return run(after, keep_going, ask, [] { return true; });
   }
+
+  /// Before run(): this is one place's part of a call that several compute together.
+  void take(Seat* seat) { seat_ = seat; }
 
   /// After a failure: what of the result is there, and stays.
   std::vector<Block> finished{};
@@ -102,6 +112,42 @@ class PlanRun {
     }
     return Status::done;
   }
+  /// Once the downloads from number `first` on have landed, which come after these parts of the piece were computed,
+  /// other places read them: nothing else is written there before the run has ended.
+  void publish(int piece, std::vector<Gang::Shared> parts, std::size_t first) {
+    Gang::Flags there;
+    for (std::size_t i = first; i < landings_.size(); ++i) there.push_back(&landings_[i].landed);
+    published_ = landings_.size();
+    seat_->gang().publish(piece, std::move(parts), std::move(there));
+  }
+  /// A piece that another place computes; null, and why in `status`, if it will not be there.
+  const std::vector<Gang::Shared>* fetched(int piece, Status& status) {
+    status = await_downloads(published_);
+    if (status != Status::done) return nullptr;
+    const auto* parts = seat_->gang().await(piece, keep_going_);
+    others_failed_ = !parts && seat_->gang().failed();
+    if (!parts) status = Status::lost;
+    return parts;
+  }
+  /// Copies a part of such a piece, m x n, to this device.
+  Status copy_from(const Gang::Shared& from, T* to, index ldt, index m, index n) {
+    bytes_fetched_ += static_cast<double>(m) * static_cast<double>(n) * sizeof(T);
+    ++next_;
+    return lane_.ask(Assign{.precision = precision_of<T>,
+                            .part = Part::whole,
+                            .strict = false,
+                            .transposed = false,
+                            .m = m,
+                            .n = n,
+                            .below = 0,
+                            .A = from.at,
+                            .lda = from.ld,
+                            .C = to,
+                            .ldc = ldt},
+                     after());
+  }
+  Seat* seat() const { return seat_; }
+
   /// Downloads that have been asked for.
   std::size_t downloads() const { return landings_.size(); }
   /// Waits until those before number `end` have landed: the host's memory may be read.
@@ -211,13 +257,17 @@ class PlanRun {
   };
 
   char* next_part_;
-  double bytes_in_ = 0, bytes_out_ = 0;
+  Seat* seat_ = nullptr;
+  bool (*keep_going_)() = nullptr;
+  bool others_failed_ = false;
+  double bytes_in_ = 0, bytes_out_ = 0, bytes_fetched_ = 0;
   Ticket next_ = 0;
   Ticket first_ = 0;           ///< of what the present step has asked for: those behind it wait for this and later ones
   std::vector<Span> spans_{};  ///< by step
   std::vector<Ticket> tickets_{};  ///< what comes next waits for these
   std::deque<Landing> landings_{};
   std::size_t awaited_ = 0;            ///< of these
+  std::size_t published_ = 0;          ///< likewise: up to the last one that says that a piece is there
   std::vector<std::size_t> groups_{};  ///< where each ends
 };
 

@@ -41,13 +41,22 @@ QrCut cut_for(const Place& place, const GeqrfArgs<T>& args, const Operand& a) {
   return place.options.qr_stream ? as_stream(args.m, args.n, cut, sizeof(T), place.arena.limit()) : cut;
 }
 
+template <class T>
+QrCut cut_for(const Place& place, const GeqrfArgs<T>& args, const Operands& operands) {
+  if (!operands.seat) return cut_for(place, args, operands[operand_a]);
+  return qr_cut_together(args.m, args.n, qr_widths(place.device.profile(), precision_of<T>, args.factored()), sizeof(T),
+                         place.arena.limit(), operands.seat->places());
+}
+
 /// With the copy that A has now, or in a lease.
 template <class T>
 Outcome attempt(Place& place, const Site& site, Backend& backend, const GeqrfArgs<T>& args, const Operands& operands,
                 bool wait) {
   const Operand &a = operands[operand_a], &tau = operands[operand_tau];
-  const auto [block, panel, part, lead] = cut_for(place, args, a);
-  const QrPlan plan = plan_qr(args.m, args.n, block, panel, part, lead);
+  Seat* const seat = operands.seat;
+  const auto [block, panel, part, lead] = cut_for(place, args, operands);
+  const QrPlan plan = seat ? plan_qr_together(args.m, args.n, block, panel, seat->number(), seat->places())
+                           : plan_qr(args.m, args.n, block, panel, part, lead);
   QrPlacement placement{.lease = nullptr, .A = placed(a), .tau = nullptr};
   if (tau.memory == MemoryKind::on_a_device) placement.tau = args.tau;
   const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau),
@@ -55,7 +64,7 @@ Outcome attempt(Place& place, const Site& site, Backend& backend, const GeqrfArg
   return run_plan(place, site, backend, operands, bytes, wait, 2 * a.stored.bytes() - a.known.spared,
                   [&](Lane& lane, void* lease) {
                     placement.lease = lease;
-                    return execute(plan, args, placement, piece, lane, not_exiting);
+                    return execute(plan, args, placement, piece, lane, not_exiting, seat);
                   });
 }
 
@@ -65,7 +74,9 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem&,
                Operands& operands, const Decision& decision) {
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
-  const QrCut cut = cut_for(place, args, operands[operand_a]);
+  const QrCut cut = cut_for(place, args, operands);
+  if (cut.block == 0) return {Reason::no_room};
+  if (operands.seat && operands[operand_tau].memory == MemoryKind::on_a_device) return {Reason::no_route};
   if (cut.part < args.n) {
     operands.forget();  // a copy of A would take the room that there is
   } else {
@@ -75,7 +86,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem&,
   Ending ending = computed_in_place(
       place, backend, decision, operands, [] { return true; },
       [&](bool wait) { return attempt(place, site, backend, args, operands, wait); });
-  ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.lead);
+  ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.lead, operands.seat ? operands.seat->places() : 1);
   return ending;
 }
 
@@ -90,7 +101,8 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
        .operands = operands_of<T>,
        .compute = compute<T>,
        .judging = {
-           .judge = judge<T>, .with = judged_with_qr<T>, .alone = always<GeqrfArgs<T>>, .same_as = same_as<T>}});
+           .judge = judge<T>, .with = judged_with_qr<T>, .alone = always<GeqrfArgs<T>>, .same_as = same_as<T>}},
+      Together{});
 }
 
 #define GEQRF(name, type) template Computed geqrf(const Site&, const GeqrfArgs<type>*, Replay);

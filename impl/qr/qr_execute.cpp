@@ -52,6 +52,7 @@ class Factoring : public QrRun<T> {
         return status;
       }
       case QrStepKind::reflectors: {
+        if (p_.together()) return fetch(s);
         if (const Status status = this->await_downloads(brought_[static_cast<std::size_t>(s.col / p_.block)]);
             status != Status::done)
           return status;
@@ -66,7 +67,25 @@ class Factoring : public QrRun<T> {
   }
 
  private:
+  /// What another place has factored.
+  Status fetch(const QrStep& s) {
+    Status status = Status::done;
+    const auto* parts = this->fetched(static_cast<int>(s.col / p_.block), status);
+    if (status == Status::done) status = this->copy_from((*parts)[0], reflector(s.col), p_.m, p_.m - s.col, s.cols);
+    if (status == Status::done) status = this->copy_from((*parts)[1], tau_ + s.col, s.cols, s.cols, 1);
+    return status;
+  }
+
   Status download(const QrStep& s) {
+    if (p_.together() && s.col < p_.factored()) {
+      const index cols = std::min(s.cols, p_.factored() - s.col);
+      const std::size_t before = this->downloads();
+      if (const Status status = QrRun<T>::download(tau_result_, {s.col, 0, cols, 1}, tau_ + s.col, cols);
+          status != Status::done)
+        return status;
+      this->publish(static_cast<int>(s.col / p_.block), {{at(s.col, s.col), lda_}, {tau_ + s.col, cols}}, before);
+      return QrRun<T>::download(result_, {0, s.col, p_.m, s.cols}, at(0, s.col), lda_);
+    }
     if (result_)
       if (const Status status = QrRun<T>::download(result_, {0, s.col, p_.m, s.cols}, at(0, s.col), lda_);
           status != Status::done)
@@ -268,8 +287,9 @@ class Applying : public QrRun<T> {
 
 template <class T>
 Outcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
-                Lane& lane, bool (*keep_going)()) {
+                Lane& lane, bool (*keep_going)(), Seat* seat) {
   Factoring<T> run(plan, args, placement, piece_bytes, lane);
+  run.take(seat);
   return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
 }
 
@@ -281,7 +301,8 @@ Outcome execute(const QPlan& plan, const OrmqrArgs<T>& args, const QPlacement& p
 }
 
 #define INSTANTIATE(T)                                                                                              \
-  template Outcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)()); \
+  template Outcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)(),  \
+                           Seat*);                                                                                   \
   template Outcome execute(const QPlan&, const OrmqrArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
 INSTANTIATE(float)
 INSTANTIATE(double)

@@ -25,9 +25,10 @@ struct QrPlacement {
 /// Throws std::bad_alloc before anything has happened.
 /// @param piece_bytes  of a download at most: DeviceFacts::piece_bytes, or less
 /// @param keep_going   asked between steps; false stops as a failure would, with Status::lost (the process is exiting)
+/// @param seat         of a gang, whose place's plan this is: nothing of it is in device memory of its own, then
 template <class T>
 Outcome execute(const QrPlan& plan, const GeqrfArgs<T>& args, const QrPlacement& placement, std::size_t piece_bytes,
-                Lane& lane, bool (*keep_going)());
+                Lane& lane, bool (*keep_going)(), Seat* seat = nullptr);
 
 /// Where the matrices of a product with Q are.
 struct QPlacement {

@@ -121,6 +121,15 @@ std::optional<double> qr_sent_again(const Problem& p, const Profile& profile, st
   return cut.part < p.n ? std::optional(sent_again(p.m, p.n, cut, element)) : std::nullopt;
 }
 
+std::optional<double> qr_together(const Problem& p, const Profile& profile, int places, std::size_t memory) {
+  if (factored(p) == 0) return std::nullopt;
+  const QrWidths widths = qr_widths(profile, p.precision(), factored(p));
+  const QrCut cut = qr_cut_together(p.m, p.n, widths, element_size(p.element), memory, places);
+  if (cut.block == 0) return std::nullopt;
+  const Factoring work = factoring(static_cast<double>(p.m), factored(p), p.flops, 2, p.precision(), profile);
+  return seconds_in_turns(p, profile, places, (factored(p) + cut.block - 1) / cut.block, work.panels, work.products);
+}
+
 std::optional<double> apply_q_sent_again(const Problem& p, const Profile& profile, std::size_t memory) {
   if (p.m == 0 || p.n == 0 || p.k == 0) return std::nullopt;
   const std::size_t element = element_size(p.element);
@@ -136,7 +145,8 @@ constinit const Family qr_family{.count = count_qr,
                                  .cpu_rate = cpu_rate_of_qr,
                                  .cost = cost_of_qr,
                                  .needs = Operation::Kind::qr_panel,
-                                 .sent_again = qr_sent_again};
+                                 .sent_again = qr_sent_again,
+                                 .together = qr_together};
 constinit const Family apply_q_family{.count = count_apply_q,
                                       .text = text_of_apply_q,
                                       .cpu_rate = cpu_rate_of_apply_q,

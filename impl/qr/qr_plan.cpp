@@ -19,6 +19,7 @@ class Planner {
   explicit Planner(QrPlan& plan) : plan_(plan) {}
 
   void plan() {
+    if (plan_.together()) return together();
     for (index start = 0; start < plan_.n; start += plan_.part) part(start, std::min(plan_.n, start + plan_.part));
   }
 
@@ -44,6 +45,33 @@ class Planner {
     }
     for (index col = std::max(start, k); col < end; col += block)
       add({QrStepKind::download, col, std::min(block, end - col)});
+  }
+
+  /// What a place does of it.
+  void together() {
+    const index k = plan_.factored(), n = plan_.n, block = plan_.block;
+    const auto width = [&](index col) { return std::min(block, n - col); };
+    const auto next_own = [&](index col) {
+      while (col < n && !plan_.has(col)) col += block;
+      return std::min(col, n);
+    };
+    for (index col = next_own(0); col < n; col = next_own(col + block)) add({QrStepKind::upload, col, width(col)});
+    for (index col = 0; col < k; col += block) {
+      const index cols = std::min(block, k - col), next = next_own(col + cols);
+      if (plan_.has(col)) {
+        factor(col, cols, next < n);
+        add({QrStepKind::download, col, width(col)});
+      } else if (next < n) {
+        add({QrStepKind::reflectors, col, cols});
+        remake(col, cols, 0);
+      }
+      if (next == n) continue;
+      const index first = width(next), rest = plan_.part - plan_.within(next) - first;
+      add({QrStepKind::update, col, cols, next, first});
+      if (rest > 0) add({QrStepKind::update, col, cols, next_own(next + block), rest, 1});
+    }
+    for (index col = next_own(k); col < n; col = next_own(col + block))
+      add({QrStepKind::download, col, width(col)});
   }
 
   /// The first blocks, what they do to the columns behind them, and the block behind them: in the order in which
@@ -91,13 +119,13 @@ class Planner {
     return (panels + 1) / 2 * plan_.panel;
   }
 
-  /// V and T as factor() has made them; while the reflectors before these are in use.
-  void remake(index col, index cols) {
-    if (cols <= plan_.panel) return add({QrStepKind::remake, col, cols, 0, 0, 1});
+  /// V and T as factor() has made them; in the second stream, while the reflectors before these are in use.
+  void remake(index col, index cols, std::int8_t stream = 1) {
+    if (cols <= plan_.panel) return add({QrStepKind::remake, col, cols, 0, 0, stream});
     const index left = half(cols), right = cols - left;
-    remake(col, left);
-    remake(col + left, right);
-    add({QrStepKind::join, col, left, col + left, right, 1});
+    remake(col, left, stream);
+    remake(col + left, right, stream);
+    add({QrStepKind::join, col, left, col + left, right, stream});
   }
 
   /// @param for_others  T of all of it is needed, too
@@ -185,7 +213,10 @@ class Checker {
       }
       case QrStepKind::reflectors: {
         if (!in_one_block(s.col, s.cols)) return "no such block";
-        const std::string fault = each(s.col, s.cols, [](Column& c) { return c.back ? "" : "not there yet"; });
+        if (plan_.together() && plan_.has(s.col)) return "the place has them";
+        const std::string fault = each(s.col, s.cols, [&](Column& c) {
+          return c.back || plan_.together() ? "" : "not there yet";
+        });
         if (!fault.empty()) return fault;
         reflectors_[static_cast<std::size_t>(plan_.set_of(s.col))].clear();
         for (index j = s.col; j < s.col + s.cols; ++j) reflector(j) = j;
@@ -200,12 +231,14 @@ class Checker {
       }
       case QrStepKind::update:
         if (!find(s.col, s.cols)) return "no such V and T";
-        if (s.to < s.col + s.cols || s.to_cols < 1 || s.to + s.to_cols > plan_.n) return "no such columns";
-        return each(s.to, s.to_cols, [&](Column& c) {
+        if (s.to < s.col + s.cols || s.to_cols < 1 || last_of(s) >= plan_.n) return "no such columns";
+        for (index j = s.to; j <= last_of(s); ++j) {
+          Column& c = columns_[static_cast<std::size_t>(j)];
+          if (!plan_.has(j)) continue;
           if (!c.there || c.factored || c.back || c.has != s.col) return "columns are not ready";
           c.has = s.col + s.cols;
-          return "";
-        });
+        }
+        return {};
       case QrStepKind::join:
         if (s.to != s.col + s.cols || s.to_cols < 1 || !in_one_block(s.col, s.cols + s.to_cols))
           return "not neighbours";
@@ -227,7 +260,8 @@ class Checker {
   }
 
   bool complete() const {
-    return std::all_of(columns_.begin(), columns_.end(), [](const Column& c) { return c.back; });
+    return std::all_of(columns_.begin(), columns_.end(),
+                       [this](const Column& c) { return c.back || !plan_.has(number_of(c)); });
   }
 
  private:
@@ -241,6 +275,10 @@ class Checker {
   };
 
   index number_of(const Column& c) const { return &c - columns_.data(); }
+  /// Of what an update changes.
+  index last_of(const QrStep& s) const {
+    return plan_.together() ? plan_.column_at(plan_.within(s.to) + s.to_cols - 1) : s.to + s.to_cols - 1;
+  }
 
   /// What was in these columns of the set is gone.
   void replace(const Held& by) {
@@ -336,13 +374,47 @@ double sent_again(index m, index n, const QrCut& cut, std::size_t element) {
 
 index stream_lead(index k, index block) { return std::min<index>(4, k / block / 4); }
 
-QrPlan plan_qr(index m, index n, index block, index panel, index part, index lead) {
-  QrPlan plan{.m = m, .n = n, .block = block, .panel = panel, .part = part, .lead = lead};
+namespace {
+
+QrPlan planned(QrPlan plan) {
   Planner(plan).plan();
   std::vector<std::vector<Touched>> parts;
   for (const QrStep& step : plan.steps) parts.push_back(touched(plan, step));
   plan.after = order_of(parts);
   return plan;
+}
+
+/// Columns that a place of a gang has.
+index columns_of(index n, index block, int place, int places) {
+  index columns = 0;
+  for (index col = place * block; col < n; col += places * block) columns += std::min(block, n - col);
+  return columns;
+}
+
+}  // namespace
+
+QrPlan plan_qr(index m, index n, index block, index panel, index part, index lead) {
+  return planned({.m = m, .n = n, .block = block, .panel = panel, .part = part, .lead = lead});
+}
+
+QrPlan plan_qr_together(index m, index n, index block, index panel, int place, int places) {
+  return planned({.m = m,
+                  .n = n,
+                  .block = block,
+                  .panel = panel,
+                  .part = columns_of(n, block, place, places),
+                  .place = place,
+                  .places = places});
+}
+
+QrCut qr_cut_together(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory, int places) {
+  constexpr index blocks = 16;  // of a place: the last ones are computed by few
+  const index block = std::min(widths.block, (n + places * blocks - 1) / (places * blocks)), panel = std::min(block, widths.panel);
+  const auto whole_panels = block / panel * panel;
+  QrPlan plan{.m = m, .n = n, .block = whole_panels, .panel = panel, .places = places};
+  plan.part = columns_of(n, plan.block, 0, places);
+  if ((std::min(m, n) + plan.block - 1) / plan.block < places || plan.bytes(element) > memory) return {0, 0, 0};
+  return {plan.block, panel, plan.part};
 }
 
 std::string check(const QrPlan& plan) {
@@ -356,7 +428,9 @@ std::string check(const QrPlan& plan) {
 std::string to_string(const QrPlan& plan) {
   std::string all = "geqrf m=" + std::to_string(plan.m) + " n=" + std::to_string(plan.n) + " in blocks of " +
                     std::to_string(plan.block) + ", panels of " + std::to_string(plan.panel) +
-                    (plan.in_parts() ? ", parts of " + std::to_string(plan.part) : "") +
+                    (plan.together()   ? ", place " + std::to_string(plan.place) + " of " + std::to_string(plan.places)
+                     : plan.in_parts() ? ", parts of " + std::to_string(plan.part)
+                                       : "") +
                     (plan.lead > 0 ? ", a stream of " + std::to_string(plan.lead) : "") + "\n";
   return all + listed(plan.after, [&](std::size_t i) { return text(plan.steps[i]); });
 }

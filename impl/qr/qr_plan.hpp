@@ -14,12 +14,18 @@
 // each gets all reflectors before it, which come back from where they were brought to, and is then factored like a
 // matrix of its own (left-looking: a column is sent, and brought back, once).
 //
+// Where several places compute it together, blocks of columns are dealt out in turns.  Each place gets the reflectors of
+// a block from the place that has factored it, makes V and T of them as above, and applies them to what it has on the
+// right, to the block that it factors next first.  So the bits are not those of one place, which has made V and T with
+// the reflectors.
+//
 // The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
 // writes.
 #pragma once
 #include <string>
 #include <vector>
 
+#include "impl/plan/gang.hpp"
 #include "impl/plan/order.hpp"
 #include "impl/qr/qr_widths.hpp"
 
@@ -31,14 +37,15 @@ enum class QrStepKind : std::uint8_t {
   update,      ///< Q^H of `cols` columns' reflectors, on other columns
   join,        ///< T of columns and those next to them: T12 = -T1 (V1^H V2) T2
   download,    ///< columns of A, and their tau
-  reflectors,  ///< a block of columns that has been downloaded, beside A
+  reflectors,  ///< a block of columns that has been downloaded, or another place has factored, beside A
   remake       ///< V and T of such columns
 };
 
 struct QrStep {
   QrStepKind kind;
   index col, cols;
-  index to = 0, to_cols = 0;  ///< update: the other columns; join: the ones on the right
+  /// Update: the other columns, of which a gang's place counts those that it has; join: the ones on the right.
+  index to = 0, to_cols = 0;
   std::int8_t stream = 0;
   friend bool operator==(const QrStep&, const QrStep&) = default;
 };
@@ -49,6 +56,7 @@ struct QrPlan {
   index panel = 0;  ///< columns at most
   index part = 0;   ///< columns of A on the device at a time: n, or whole blocks
   index lead = 0;   ///< so many blocks' updates are a stream; not where A comes in parts
+  int place = 0, places = 1;  ///< of a gang: which one of how many, and `part` is what it has of A, side by side
   std::vector<QrStep> steps{};
   Order after{};
 
@@ -59,10 +67,17 @@ struct QrPlan {
   /// Of V and T: as long as there is but one block, nobody asks for the second one.
   int sets() const { return factored() > block ? static_cast<int>(lead > 1 ? lead + 1 : 2) : 1; }
 
-  bool in_parts() const { return part < n; }
+  bool in_parts() const { return part < n; }  ///< or others have the other columns
   /// Where a part begins, or a column is in it.
   index start_of(index col) const { return col / part * part; }
-  index within(index col) const { return col - start_of(col); }
+  index within(index col) const {
+    return together() ? col / block / places * block + col % block : col - start_of(col);
+  }
+  bool together() const { return places > 1; }
+  bool has(index col) const { return owner_of(col / block, places) == place; }
+  /// The column that is there, of those that a gang's place has.
+  index column_at(index there) const { return (there / block * places + place) * block + there % block; }
+  int pieces() const { return static_cast<int>((factored() + block - 1) / block); }
 
   /// Device memory, in parts: A's columns, m x part; tau; V, m x block for each set; T, block x block for each; W, two
   /// of block x part for products in between; and if A comes in parts, for each set m x block for its reflectors, and
@@ -77,6 +92,10 @@ struct QrPlan {
 /// @param lead   0, or if part is n up to stream_lead() of any number of blocks
 QrPlan plan_qr(index m, index n, index block, index panel, index part, index lead = 0);
 inline QrPlan plan_qr(index m, index n, index block, index panel) { return plan_qr(m, n, block, panel, n); }
+
+/// Of a place's share in a gang.
+/// @param part  all of its columns
+QrPlan plan_qr_together(index m, index n, index block, index panel, int place, int places);
 
 /// Of how many blocks the updates are a stream, of k reflectors in blocks: as many as the device might do while columns
 /// arrive, but a quarter at most.
@@ -99,6 +118,9 @@ struct QrCut {
 /// narrower blocks, whose reflectors take room, too, until a part has several.  Where nothing fits, or only by a list
 /// of more than most_steps: as if all did.
 QrCut qr_cut(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory);
+
+/// How one is cut for a gang; block 0: it is not.
+QrCut qr_cut_together(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory, int places);
 
 /// The same with updates as a stream, where there is room for that.
 QrCut as_stream(index m, index n, QrCut cut, std::size_t element, std::size_t memory);

@@ -155,8 +155,30 @@ Kept kept(const Problem& problem, const Operands& operands) {
 
 }  // namespace
 
+SecondsOfParts seconds_apart(Runtime& r, const Policy& policy, const Problem& problem,
+                             std::function<std::vector<Problem>(int places)> parts) {
+  return [&r, policy, problem, parts = std::move(parts)](int places, double spared) {
+    const Device& device = r.first.device;
+    return seconds_of_parts(problem, parts(places), places, device.profile(), device.backend().facts().exchanges,
+                            spared, [&](const Problem& part, double kept) {
+                              return cost_at(r.first, policy, part, kept).seconds;
+                            });
+  };
+}
+
+SecondsOfParts seconds_together(Runtime& r, const Problem& problem) {
+  return [&r, problem](int places, double) {
+    const Device& device = r.first.device;
+    const Family& family = family_of(problem.routine);
+    const DeviceFacts& facts = device.backend().facts();
+    if (!facts.exchanges || !facts.computes.can(Operation::Kind::assign, problem.element)) return std::vector<double>();
+    const std::optional<double> seconds = family.together(problem, device.profile(), places, r.first.arena.limit());
+    return seconds ? std::vector<double>(static_cast<std::size_t>(places), *seconds) : std::vector<double>();
+  };
+}
+
 void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
-          Decision& decision, bool keeps_result, const std::function<std::vector<Problem>(int places)>& parts) {
+          Decision& decision, bool keeps_result, const SecondsOfParts& seconds_of_parts) {
   const bool may = decision.route == Route::device && decision.reason != Reason::device_memory &&
                    decision.reason != Reason::trial && decision.reason != Reason::reuse && !problem.trivial &&
                    !operands.in_device_memory();
@@ -167,9 +189,7 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   // Other places are taken to keep as much of their parts as the first one keeps of all.
   const Kept copies = kept(problem, operands);
   const auto seconds_with = [&](double share, int places) {
-    std::vector<double> seconds = seconds_of_parts(
-        problem, parts(places), places, r.first.device.profile(), r.first.device.backend().facts().exchanges, share,
-        [&](const Problem& part, double spared) { return cost_at(r.first, policy, part, spared).seconds; });
+    std::vector<double> seconds = seconds_of_parts(places, share);
     for (double& x : seconds) x *= slowdown;
     return seconds;
   };
@@ -279,6 +299,42 @@ void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int
   }
   deal->work(r.first);
   deal->close();
+}
+
+void at_all_places(Runtime& r, int places, std::function<void(Place&, int number)> job,
+                   const std::function<void()>& missing) {
+  struct Shared {
+    std::function<void(Place&, int number)> job;
+    std::mutex mutex{};
+    std::condition_variable changed{};
+    int working = 0;
+  };
+  const auto shared = std::make_shared<Shared>();
+  shared->job = std::move(job);
+  shared->working = places - 1;
+  const auto end = [](Shared& s) {
+    const std::lock_guard lock(s.mutex);
+    --s.working;
+    s.changed.notify_all();
+  };
+  for (int number = 1; number < places; ++number) {
+    bool given = false;
+    try {
+      Place& place = r.place(number);
+      given = place.worker.give("blaslift-place", [shared, end, &place] {
+        thread_state.inside = &thread_state;
+        place.computes_part.store(true, std::memory_order_relaxed);
+        shared->job(place, place.number);
+        place.computes_part.store(false, std::memory_order_relaxed);
+        end(*shared);
+      });
+    } catch (const std::exception&) {  // no memory for that
+    }
+    if (!given) missing(), end(*shared);
+  }
+  shared->job(r.first, 0);
+  std::unique_lock lock(shared->mutex);
+  shared->changed.wait(lock, [&] { return shared->working == 0; });
 }
 
 Ending combined(const Decision& decision, std::span<const Ending> parts) {

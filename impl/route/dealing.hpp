@@ -18,12 +18,20 @@ struct Share {
 /// n of them in up to so many shares of about the same size, none empty.
 std::vector<Share> shares_of(index n, int places);
 
+/// What the parts of a call take over so many places; fewer than two: it does not fall into parts.
+/// @param spared  of what it reads, the share that places have copies of
+using SecondsOfParts = std::function<std::vector<double>(int places, double spared)>;
+/// Of parts that do not know each other.
+SecondsOfParts seconds_apart(Runtime& r, const Policy& policy, const Problem& problem,
+                             std::function<std::vector<Problem>(int places)> parts);
+/// Of a call that places compute together, a part each.
+SecondsOfParts seconds_together(Runtime& r, const Problem& problem);
+
 /// If a call that goes to the device is to be dealt out, opens the places and says so in its decision: how many, and
 /// what they take.
 /// @param keeps_result  what the result overwrites is kept until all of it is there
-/// @param parts  what its parts are over so many places; empty, or one: it does not fall into parts
 void deal(Runtime& r, const Learned& learned, const Policy& policy, const Problem& problem, const Operands& operands,
-          Decision& decision, bool keeps_result, const std::function<std::vector<Problem>(int places)>& parts);
+          Decision& decision, bool keeps_result, const SecondsOfParts& seconds);
 
 /// Seconds until parts have been computed of which each place takes the next one once it has ended one.
 double dealt_seconds(std::span<const double> parts, int places);
@@ -58,6 +66,12 @@ Decision decide_part(const Place& place, const Policy& policy, const Problem& pa
 /// place takes no more.  What is then left is not called.
 /// @param job  owns what it needs: it outlives the call if a handler of the program's leaves that by a jump
 void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int number)> job);
+
+/// Calls job(place, number) at each of so many places at once, as above, and waits until all have ended.  None waits for
+/// another call's part that waits for this one's: one such call at a time.
+/// @param missing  void(): of a place whose worker cannot be had; its job is not called
+void at_all_places(Runtime& r, int places, std::function<void(Place&, int number)> job,
+                   const std::function<void()>& missing);
 
 /// What has come of a call from what has come of its parts, all of which are there.
 Ending combined(const Decision& decision, std::span<const Ending> parts);

@@ -38,6 +38,12 @@ struct Family {
   /// is not cut.  Null: copies are of use to calls that are cut, too.
   std::optional<double> (*sent_again)(const Problem& problem, const Profile& profile, std::size_t memory) = nullptr;
 
+  /// Seconds of a call that so many places compute together (Gang), from the host's memory and back; none: it is not.
+  /// Null: no call is.
+  /// @param memory  of each device
+  std::optional<double> (*together)(const Problem& problem, const Profile& profile, int places,
+                                    std::size_t memory) = nullptr;
+
   /// The first operand is nearly all that moves, and used once: without a copy of it a device gains nothing.  So a
   /// matrix that comes again may be worth opening the device for, and a copy is computed with before it has been looked
   /// at.
@@ -76,6 +82,24 @@ inline Cost cost_in_panels(const Problem& p, const Facts& facts, double spared, 
                again = facts.sent_again / profile.in_rate;
   return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
 }
+/// For a Family's together: panels of columns are dealt out in turns, and each is factored while places subtract what the
+/// one before makes of theirs.
+/// @param factoring  seconds of all panels, at one place
+/// @param computing  seconds of everything else, at one place
+inline double seconds_in_turns(const Problem& p, const Profile& profile, int places, index panels, double factoring,
+                               double computing) {
+  constexpr double handing_over = 0.15e-3;
+  const double count = static_cast<double>(panels), host_rate = profile.host_rate > 0 ? profile.host_rate : 2 * profile.in_rate,
+               in = p.bytes_in / places / profile.in_rate, out = p.bytes_out / places / profile.out_rate;
+  double steps = 0;
+  for (index i = 0; i < panels; ++i) {
+    const double left = 1 - (static_cast<double>(i) + 0.5) / count;
+    steps += std::max(3 * left * left * computing / places, 2 * left * factoring + count * handing_over) / count;
+  }
+  return profile.latency_seconds + std::max({steps, in, out, (p.bytes_in + p.bytes_out) / host_rate}) +
+         (in + out) / std::max(1.0, count / places);
+}
+
 /// A Family's cpu_rate where products of matrices are most of the work.
 inline double cpu_rate_of_products(const Problem& p, const Profile& profile) {
   return profile.cpu_rate[static_cast<int>(p.element.name)];

@@ -11,6 +11,8 @@
 
 namespace blaslift {
 
+class Seat;
+
 /// What a call says of an operand.
 struct OperandRole {
   Stored stored;
@@ -117,6 +119,7 @@ class Operands {
   double in_place() const;
   /// The parts of one call that is dealt out have the same number here; 0: this is no such part.
   std::uint64_t deal = 0;
+  Seat* seat = nullptr;  ///< of a gang that computes the call together; this is one of its places' part
 
   /// What is not touched counts as there.
   bool all_in_device_memory() const;

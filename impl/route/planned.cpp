@@ -10,7 +10,7 @@ template <class T>
 Ending PlannedCall<T>::compute(const Decision& decision, bool streamed, const MakePlan& make_plan,
                                const Finish& finish) {
   if (!place_.device.can(family_of(problem_.routine).needs, precision_of<T>)) return {Reason::no_route};
-  if (streamed) {
+  if (streamed || operands_.seat) {
     operands_.forget();
   } else {
     operands_.look();
@@ -61,7 +61,7 @@ Outcome PlannedCall<T>::attempt(const MakePlan& make_plan, bool wait) {
   const double moved = problem_.bytes_in + problem_.bytes_out - operands_.spared();
   return run_plan(place_, site_, backend_, operands_, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
     started_ = true;
-    PlanOutcome outcome = execute<T>(plan, matrices, scalars_, lease, piece, lane, not_exiting, sound);
+    PlanOutcome outcome = execute<T>(plan, matrices, scalars_, lease, piece, lane, not_exiting, sound, operands_.seat);
     finished_ = std::move(outcome.finished);
     return static_cast<Outcome>(outcome);
   });

@@ -7,6 +7,7 @@
 
 #include "compat/loading.hpp"
 #include "compat/say.hpp"
+#include "impl/plan/gang.hpp"
 
 namespace blaslift {
 
@@ -287,6 +288,45 @@ Ending ended(Place& place, const Backend& backend, const Decision& decision, Ope
   }
   if (const Operand& result = operands.result(); result.cared_for) place.residency.note_result(result.stored);
   return ending;
+}
+
+Ending compute_together(Runtime& r, const Decision& decision, std::function<Ending(Place&, Seat*)> part) {
+  struct Shared {
+    Shared(int places, std::function<Ending(Place&, Seat*)> its_part)
+        : gang(places), endings(static_cast<std::size_t>(places), Ending{Reason::no_room}), part(std::move(its_part)) {}
+    Gang gang;
+    std::vector<Ending> endings;
+    const std::function<Ending(Place&, Seat*)> part;
+  };
+  if (!r.gang.exchange(true, std::memory_order_acquire)) {
+    std::shared_ptr<Shared> call;
+    try {
+      call = std::make_shared<Shared>(decision.places, part);
+      at_all_places(
+          r, decision.places,
+          [call](Place& place, int number) {
+            Seat seat(call->gang, number);
+            call->endings[static_cast<std::size_t>(number)] = call->part(place, &seat);
+          },
+          [&] { call->gang.leave(); });
+    } catch (const std::exception&) {  // before anything has happened
+      call = nullptr;
+    }
+    r.gang.store(false, std::memory_order_release);
+    if (call) {
+      const std::vector<Ending>& endings = call->endings;
+      Ending all = combined(decision, endings);
+      all.computed = std::all_of(endings.begin(), endings.end(), [](const Ending& x) { return x.computed; });
+      all.places = decision.places;
+      // The first fault of the caller's numbers is one; those behind it may be of what it has made of them.
+      for (const Ending& x : endings)
+        if (x.info > 0 && (all.info == 0 || x.info < all.info)) all.info = x.info, all.reason = x.reason;
+      if (all.computed || all.info > 0) return all;
+    }
+  }
+  Ending alone = part(r.first, nullptr);
+  alone.as_predicted = false;
+  return alone;
 }
 
 void note_replayed(const Call& call, const Decision& decision, const Replayed& replayed) {

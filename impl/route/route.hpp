@@ -3,7 +3,9 @@
 #pragma once
 #include <algorithm>
 #include <exception>
+#include <functional>
 #include <memory>
+#include <type_traits>
 #include <vector>
 
 #include "compat/site.hpp"
@@ -272,9 +274,11 @@ struct Dealing {
 
 /// A part of a call at a place, which is open.
 /// @param number  of the deal
+/// @param seat    of a gang: then it is the place's part of what is the whole call
 template <class Part>
 Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine, const Part& part,
-                    const Decision& whole, const Way<Part>& way, bool ephemeral, std::uint64_t number) {
+                    const Decision& whole, const Way<Part>& way, bool ephemeral, std::uint64_t number,
+                    Seat* seat = nullptr) {
   try {
     Backend* backend = open_place(r, place);
     if (!backend) return {Reason::no_device};
@@ -282,6 +286,7 @@ Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine,
     if (!place.device.can(family_of(routine).needs, problem.element)) return {Reason::no_route};
     Operands operands = way.operands(place, part, ephemeral);
     operands.deal = number;
+    operands.seat = seat;
     Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
     if (way.refine) way.refine(r.options, problem, part, decision);
     return way.compute(place, site, *backend, problem, part, operands, decision);
@@ -342,13 +347,21 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& 
   return all;
 }
 
+/// A call that places compute together (Gang), as its decision says; or where that does not come to an end, the first
+/// one alone.  If it has not been computed, the result's memory is what it was.
+/// @param part  a place's: null: all of it.  Owns what it needs, as at_places' job does
+Ending compute_together(Runtime& r, const Decision& decision, std::function<Ending(Place&, Seat*)> part);
+
+/// Of calls that places compute together: their Family says when, and their operands which seat is whose.
+struct Together {};
+
 /// The way of a call that the forwarding path did not settle: computed on the device, or by the library underneath.
 /// @param args     its arguments, for which there is checkable() (impl/judge/judge.hpp); null: the reference would
 ///                 refuse them
-/// @param dealing  null: it is computed at one place
-template <class Args, class Part = Args>
-Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way,
-                    const Dealing<Args, Part>* dealing = nullptr) {
+/// @param dealing  const Dealing<Args, Part>*, Together, or null: it is computed at one place
+template <class Args, class How = std::nullptr_t>
+Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way, How dealing = nullptr) {
+  constexpr bool together = std::is_same_v<How, Together>, apart = std::is_pointer_v<How>;
   if (!enter(site)) return replay(), Computed::no;
   if (!args) return refuse(site, replay), Computed::no;
   const Problem problem = way.problem(info(site.symbol).routine, *args);
@@ -360,21 +373,37 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
   bool device_memory = false;
   index info = 0;
   const auto compute = [&](Backend& backend, const Args& its, Operands& operands, const Decision& decision) {
-    return decision.places > 1 ? compute_dealt(r, site, problem.routine, its, operands, decision, *dealing)
-                               : way.compute(r.first, site, backend, problem, its, operands, decision);
-  };
-  const auto parts = [&](int places) {
-    std::vector<Problem> problems;
-    for (const Part& part : dealing->parts(*args, places))
-      problems.push_back(dealing->way.problem(problem.routine, part));
-    return problems;
+    if constexpr (apart)
+      if (decision.places > 1) return compute_dealt(r, site, problem.routine, its, operands, decision, *dealing);
+    if constexpr (together)
+      if (decision.places > 1) {
+        const bool ephemeral = operands[0].ephemeral;
+        operands.forget();
+        return compute_together(
+            r, decision,
+            [&r, &site, routine = problem.routine, its, decision, way, ephemeral](Place& place, Seat* seat) {
+              return compute_part(r, place, site, routine, its, decision, way, ephemeral, 0, seat);
+            });
+      }
+    return way.compute(r.first, site, backend, problem, its, operands, decision);
   };
   const auto try_device = [&](Decision& decision) {
     Operands operands = way.operands(r.first, *args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
     if (way.refine) way.refine(r.options, problem, *args, decision);
-    if (dealing)
-      deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, dealing->keeps_result, parts);
+    if constexpr (apart) {
+      const auto parts = [&](int places) {
+        std::vector<Problem> problems;
+        for (const auto& part : dealing->parts(*args, places))
+          problems.push_back(dealing->way.problem(problem.routine, part));
+        return problems;
+      };
+      const Policy policy = policy_for(r, problem.routine);
+      deal(r, learned, policy, problem, operands, decision, dealing->keeps_result,
+           seconds_apart(r, policy, problem, parts));
+    }
+    if constexpr (together)
+      deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, true, seconds_together(r, problem));
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
       const Ending ending = compute(backend, *args, operands, decision);
       info = ending.info;

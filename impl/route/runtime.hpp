@@ -22,6 +22,7 @@ struct Runtime {
   Recurring recurring;                        ///< matrices of products with vectors, until the device is open
   std::atomic<double> missed_seconds{0};      ///< savings missed because the device was not open
   std::atomic<std::uint64_t> deals{0};        ///< calls that were dealt out
+  std::atomic<bool> gang{false};              ///< places compute a call together; for good if that is left by a jump
   std::atomic<double> missed_by_dealing{0};   ///< likewise, because only the first place was
   std::atomic<bool> warming{false};           ///< a thread of ours computes on the device, for which exit waits
   std::atomic<int> in_flight{0};              ///< routes that decide on a call, or have it on the device, now
