@@ -111,6 +111,14 @@ struct After {
   int count;
 };
 
+/// What is on a device, or will be once its mark has been passed, for other devices to copy.
+struct OnDevice {
+  const void* memory = nullptr;
+  index ld = 0;
+  void* mark = nullptr;
+  const void* owner = nullptr;  ///< the lane that has brought it there
+};
+
 /// When a call's bytes moved, as the threads see it that copy them; CLOCK_MONOTONIC in nanoseconds, 0: nothing did.
 struct TransferTimes {
   std::uint64_t in_begin = 0, in_end = 0;    ///< the first is being packed; the last has been handed to the device
@@ -148,6 +156,14 @@ class Lane {
   virtual bool started(Ticket upload) {
     (void)upload;
     return true;
+  }
+
+  /// A mark of the end of what it comes after, which has made something that lanes of other devices may copy, where
+  /// DeviceFacts::exchanges.  It is good until drain(), and does not say that nothing has failed.
+  virtual Status share(After after, void*& mark) { return (void)after, mark = nullptr, Status::lost; }
+  /// Copies from another device what its lane has shared, to the transfer's device side; the other one is not read.
+  virtual Status copy_shared(const OnDevice& from, const Transfer& to, After after) {
+    return (void)from, (void)to, (void)after, Status::lost;
   }
 
   /// Waits until the download that `landed` was given to has landed, or something has failed: the first failure.
@@ -237,7 +253,7 @@ struct OpenRequest {
 };
 
 /// Must be raised with every change of this header.
-inline constexpr int backend_version = 40;
+inline constexpr int backend_version = 41;
 
 /// A module's only export: opens a device.  Returns null and a sentence in `why` if it cannot be used.  Called once a
 /// process for each of its devices; the backend lives until the process ends.

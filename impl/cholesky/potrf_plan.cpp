@@ -82,7 +82,8 @@ class Planner {
         subtract_until(next++, panel, 0);
         factor_diagonal(panel, a);
         if (below.count > 0) solve_below(panel, a);
-        plan_.publish(static_cast<int>(panel), {failed_, operand_failed_}, {panel, 0, 1, 1}, needed);
+        plan_.share(static_cast<int>(panel), needed);
+        plan_.download({failed_, operand_failed_}, {panel, 0, 1, 1});
         plan_.download(a, block(of, of));
         if (below.count > 0) plan_.download(a, block(below, of));
       } else if (next < own.size()) {

@@ -45,7 +45,7 @@ class Planner {
       if (const index known = std::min(own.first, factored()); known > 0)
         plan_.download(a_, {0, own.first, known, own.count});
       // While a panel is factored, which leaves most of the device idle, the next one gets what the others make of it.
-      if (panel + 1 < cut_.panels(n_)) bring_up_to_date(panel + 1, 0, panel);
+      if (panel + 1 < cut_.panels(n_)) bring_up_to_date(panel + 1, 0, panel, 1);
       if (panel < rows_.groups()) factor(panel);
     }
     if (rows_.groups() == cut_.panels(n_)) settle(rows_.groups() - 1);
@@ -72,7 +72,7 @@ class Planner {
       const bool is_own = owner_of(panel, places) == place;
       if (is_own) {
         subtract_until(own[next], done[next], panel, 0);
-        factor(panel, 0);
+        factor(panel);
         ++next;
       }
       const bool wanted = next < own.size();
@@ -133,8 +133,8 @@ class Planner {
                          .C = nullptr,
                          .ldc = 0},
                   {Plan::read(a_, b), copy}, Scalar::one);
-    plan_.publish(static_cast<int>(panel), {failed_, operand_failed_}, {panel, 0, 1, 1},
-                  {rows_.written(panel, operand_pivots_), copy});
+    plan_.share(static_cast<int>(panel), {rows_.written(panel, operand_pivots_), copy});
+    plan_.download({failed_, operand_failed_}, {panel, 0, 1, 1});
   }
   void fetch(index panel, bool factors) {
     std::vector<Plan::Access> parts{rows_.written(panel, operand_pivots_)};
@@ -167,16 +167,16 @@ class Planner {
   // ---- either
 
   /// What earlier panels make of one: all rows are exchanged as theirs are, then products are subtracted.
-  void bring_up_to_date(index panel, index begin, index end) {
+  void bring_up_to_date(index panel, index begin, index end, std::int8_t stream = 0) {
     end = std::min(end, rows_.groups());
     for (index earlier = begin; earlier < end; ++earlier) {
       if (panel == earlier + 1) settle(earlier);
-      rows_.exchange(plan_, earlier, a_, columns(panel).first, columns(panel).count);
+      rows_.exchange(plan_, earlier, a_, columns(panel).first, columns(panel).count, false, stream);
     }
-    for (index earlier = begin; earlier < end; ++earlier) eliminate(earlier, panel);
+    for (index earlier = begin; earlier < end; ++earlier) eliminate(earlier, panel, stream);
   }
 
-  void eliminate(index earlier, index panel, std::int8_t stream = 0) {
+  void eliminate(index earlier, index panel, std::int8_t stream) {
     const Part pivots = rows(earlier), own = columns(panel);
     const Block known{pivots.first, own.first, pivots.count, own.count};
     Trsm solve = solving(pivots.count, own.count);
@@ -200,7 +200,7 @@ class Planner {
                      stream);
   }
 
-  void factor(index panel, std::int8_t stream = 1) {
+  void factor(index panel) {
     const Part own = columns(panel);
     const Block rest{own.first, own.first, m_ - own.first, own.count};
     plan_.compute(Getrf{.precision = precision_,
@@ -209,8 +209,7 @@ class Planner {
                         .A = nullptr,
                         .lda = 0,
                         .pivots = nullptr,
-                        .failed = nullptr,
-                        .stream = stream},
+                        .failed = nullptr},
                   {Plan::update(a_, rest),
                    rows_.written(panel, operand_pivots_),
                    {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed_, panel, 0}}},

@@ -45,6 +45,7 @@ class Execution : public PlanRun<T> {
       case Plan::Kind::compute:
         return std::visit([&](const auto& operation) { return compute(s, operation); }, s.operation);
       case Plan::Kind::download: return bring_home(s);
+      case Plan::Kind::share: return share(s);
       case Plan::Kind::fetch: return fetch(s);
     }
     return Status::lost;
@@ -111,7 +112,6 @@ class Execution : public PlanRun<T> {
           status != Status::done)
         return status;
     const Place from = place(s.accesses[0].region);
-    const std::size_t before = this->downloads();
     const auto bring = [&](const Block& b) {
       return this->download(result, b, from.at + (b.col - block.col) * from.ld, from.ld, !p_.operands[number].ours,
                             whole_columns);
@@ -121,25 +121,25 @@ class Execution : public PlanRun<T> {
         !apart ? bring(block)
                : for_each_group(block, apart.cols, Status::done, [&](const Block& b, index) { return bring(b); });
     home_.push_back({s.transfer.operand, block, this->downloads()});
-    if (status == Status::done && s.piece >= 0) {
-      std::vector<Gang::Shared> parts;
-      for (std::size_t i = 1; i < s.accesses.size(); ++i) {
-        const Place part = place(s.accesses[i].region);
-        parts.push_back({part.at, part.ld});
-      }
-      this->publish(s.piece, std::move(parts), before);
-    }
     if (status == Status::done && p_.kept_groups > 0 && s.ends_group) this->end_group();
     return status;
   }
 
+  Status share(const Plan::Step& s) {
+    std::vector<OnDevice> parts;
+    for (const Plan::Access& x : s.accesses) {
+      const Place part = place(x.region);
+      parts.push_back({.memory = part.at, .ld = part.ld});
+    }
+    return PlanRun<T>::share(s.piece, std::move(parts));
+  }
   Status fetch(const Plan::Step& s) {
     Status status = Status::done;
-    const auto* parts = this->fetched(s.piece, status);
+    const auto* parts = this->shared(s.piece, status);
     for (std::size_t i = 0; status == Status::done && i < s.accesses.size(); ++i) {
       const Block& b = s.accesses[i].region.block;
       const Place to = place(s.accesses[i].region);
-      status = this->copy_from((*parts)[i], to.at, to.ld, b.rows, b.cols);
+      status = this->copy_shared((*parts)[i], to.at, to.ld, b.rows, b.cols);
     }
     return status;
   }

@@ -1,49 +1,40 @@
 #include "impl/plan/gang.hpp"
 
-#include <algorithm>
 #include <chrono>
-#include <thread>
 #include <utility>
 
 namespace blaslift {
 
-void Gang::publish(int piece, std::vector<Shared> parts, Flags there) {
+void Gang::publish(int piece, std::vector<OnDevice> parts) {
   const std::lock_guard lock(mutex_);
-  pieces_[piece] = {std::move(parts), std::move(there)};
+  pieces_[piece] = std::move(parts);
   changed_.notify_all();
 }
 
-const std::vector<Gang::Shared>* Gang::await(int piece, bool (*keep_going)()) {
-  using namespace std::chrono_literals;
-  const Piece* awaited = nullptr;
-  for (std::unique_lock lock(mutex_); !awaited;) {
-    if (const auto found = pieces_.find(piece); found != pieces_.end())
-      awaited = &found->second;
-    else if (failed() || !keep_going())
-      return nullptr;
-    else
-      changed_.wait_for(lock, 10ms);
+const std::vector<OnDevice>* Gang::await(int piece, bool (*keep_going)()) {
+  constexpr std::chrono::milliseconds now_and_then{10};
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    if (const auto found = pieces_.find(piece); found != pieces_.end()) return &found->second;
+    if (failed_ || !keep_going()) return nullptr;
+    changed_.wait_for(lock, now_and_then);
   }
-  // Nobody is told when it lands: it takes the time of a panel, or if a handler of the program's has left the owner's
-  // call by a jump, for ever.
-  for (auto pause = 5us; !std::all_of(awaited->there.begin(), awaited->there.end(),
-                                      [](const auto* flag) { return flag->load(std::memory_order_acquire); });) {
-    if (failed() || !keep_going()) return nullptr;
-    std::this_thread::sleep_for(pause);
-    pause = std::min<std::chrono::microseconds>(pause + pause / 4 + 1us, 10ms);
-  }
-  return &awaited->parts;
+}
+
+bool Gang::failed() {
+  const std::lock_guard lock(mutex_);
+  return failed_;
 }
 
 void Gang::fail() {
   const std::lock_guard lock(mutex_);
-  failed_.store(true, std::memory_order_release);
+  failed_ = true;
   changed_.notify_all();
 }
 
 void Gang::arrive(bool well) {
   const std::lock_guard lock(mutex_);
-  if (!well) failed_.store(true, std::memory_order_release);
+  if (!well) failed_ = true;
   ++arrived_;
   changed_.notify_all();
 }
@@ -52,7 +43,7 @@ bool Gang::agree(bool well) {
   arrive(well);
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return arrived_ == places_; });
-  return !failed();
+  return !failed_;
 }
 
 }  // namespace blaslift

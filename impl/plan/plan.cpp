@@ -20,18 +20,16 @@ std::string text(const Plan& plan, const Plan::Step& s) {
   const auto of_area = [&](const Plan::Region& r) {
     return text(plan.areas[static_cast<std::size_t>(r.area)].name, r.block);
   };
-  if (s.kind == Plan::Kind::fetch) {
-    std::string line = "fetch piece " + std::to_string(s.piece) + " to";
+  if (s.kind == Plan::Kind::share || s.kind == Plan::Kind::fetch) {
+    const bool share = s.kind == Plan::Kind::share;
+    std::string line = (share ? "share piece " : "fetch piece ") + std::to_string(s.piece) + (share ? " from" : " to");
     for (const Plan::Access& x : s.accesses) line += of_area(x.region);
     return line;
   }
   if (s.kind != Plan::Kind::compute) {
     const bool in = s.kind == Plan::Kind::upload;
     const std::string host = text(plan.operands[static_cast<std::size_t>(s.transfer.operand)].name, s.transfer.block);
-    std::string line = (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
-    if (s.piece >= 0) line += ", piece " + std::to_string(s.piece) + " is";
-    for (std::size_t i = 1; i < s.accesses.size(); ++i) line += of_area(s.accesses[i].region);
-    return line;
+    return (in ? "upload" : "download") + host + (in ? " to" : " from") + of_area(s.accesses[0].region);
   }
   constexpr const char* names[] = {"gemm", "trsm",   "potrf", "getrf",  "swaps", "syevd", "gebrd", "svd",  "assign",
                                    "geev", "mirror", "panel", "survey", "batch", "sytrd", "gehrd", "geqp3"};
@@ -164,8 +162,8 @@ class Checker {
     if (s.piece < next_piece_) return "not the next piece";
     if ((s.kind == Plan::Kind::fetch) == (owner_of(s.piece, plan_.places) == plan_.place)) return "of another place";
     next_piece_ = s.piece + 1;
-    if (s.kind == Plan::Kind::download)
-      for (std::size_t i = 1; i < s.accesses.size(); ++i) shared_.push_back({s.piece, s.accesses[i].region});
+    if (s.kind == Plan::Kind::share)
+      for (const Plan::Access& x : s.accesses) shared_.push_back({s.piece, x.region});
     return nullptr;
   }
   static bool is_in(const Block& b, index rows, index cols) {

@@ -90,18 +90,16 @@ struct Plan {
     int operand;
     Block block;  ///< of the operand
   };
-  enum class Kind : std::uint8_t { upload, compute, download, fetch };
+  enum class Kind : std::uint8_t { upload, compute, download, share, fetch };
   struct Step {
     Kind kind;
-    /// A transfer's first is all of its block.  A download that says that a piece of a gang's is there (Gang) has the
-    /// piece's parts behind it; the other places' fetch of the piece has these.
-    std::vector<Access> accesses;
+    std::vector<Access> accesses;  ///< a transfer has one: all of its block; share and fetch have the piece's parts
     Transfer transfer{};
     PlannedOperation operation{};
     Scalar alpha = Scalar::one, beta = Scalar::one;
     int group = 0;            ///< download: of those that are final together; in ascending order
     bool ends_group = false;  ///< the last one of these
-    int piece = -1;           ///< download: that it says to be there, if any; fetch: that it gets
+    int piece = -1;           ///< of a gang's (Gang): share: that is there; fetch: that comes from another place
   };
 
   std::vector<Operand> operands{};
@@ -140,17 +138,11 @@ struct Plan {
                      .group = group,
                      .ends_group = ends_group});
   }
-  /// By the place that has computed a piece's parts.
-  /// @param from, b  a small result that is there no sooner, whatever else waits for it
-  void publish(int piece, const Origin& from, const Block& b, const std::vector<Access>& parts) {
-    download(from, b);
-    steps.back().piece = piece;
-    for (const Access& x : parts) {
-      steps.back().accesses.push_back(x);
-      steps.back().accesses.back().mode = AccessMode::read;
-    }
+  /// By the place that has computed a piece; and by others, who may leave out its last parts.
+  void share(int piece, std::vector<Access> parts) {
+    for (Access& x : parts) x.mode = AccessMode::read;
+    steps.push_back({.kind = Kind::share, .accesses = std::move(parts), .piece = piece});
   }
-  /// By the others.
   void fetch(int piece, std::vector<Access> parts) {
     for (Access& x : parts) x.mode = AccessMode::write;
     steps.push_back({.kind = Kind::fetch, .accesses = std::move(parts), .piece = piece});

@@ -43,7 +43,6 @@ class PlanRun {
     if (others_failed_) outcome.status = Status::done;  // this place is well
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
-    outcome.bytes_exchanged += bytes_fetched_;
     bool good = outcome.status == Status::done && !others_failed_ && sound();
     if (seat_) good = seat_->agree(good);
     outcome.taken_back = outcome.status == Status::done && !good;
@@ -112,41 +111,29 @@ class PlanRun {
     }
     return Status::done;
   }
-  /// Once the downloads from number `first` on have landed, which come after these parts of the piece were computed,
-  /// other places read them: nothing else is written there before the run has ended.
-  void publish(int piece, std::vector<Gang::Shared> parts, std::size_t first) {
-    Gang::Flags there;
-    for (std::size_t i = first; i < landings_.size(); ++i) there.push_back(&landings_[i].landed);
-    published_ = landings_.size();
-    seat_->gang().publish(piece, std::move(parts), std::move(there));
+  /// Once what the step comes after has been computed, other places may copy these parts of a piece: nothing else is
+  /// written there before the run has ended.
+  Status share(int piece, std::vector<OnDevice> parts) {
+    void* mark = nullptr;
+    ++next_;
+    if (const Status status = lane_.share(after(), mark); status != Status::done) return status;
+    for (OnDevice& part : parts) part.mark = mark;
+    seat_->gang().publish(piece, std::move(parts));
+    return Status::done;
   }
   /// A piece that another place computes; null, and why in `status`, if it will not be there.
-  const std::vector<Gang::Shared>* fetched(int piece, Status& status) {
-    status = await_downloads(published_);
-    if (status != Status::done) return nullptr;
+  const std::vector<OnDevice>* shared(int piece, Status& status) {
     const auto* parts = seat_->gang().await(piece, keep_going_);
     others_failed_ = !parts && seat_->gang().failed();
-    if (!parts) status = Status::lost;
+    status = parts ? Status::done : Status::lost;
     return parts;
   }
   /// Copies a part of such a piece, m x n, to this device.
-  Status copy_from(const Gang::Shared& from, T* to, index ldt, index m, index n) {
-    bytes_fetched_ += static_cast<double>(m) * static_cast<double>(n) * sizeof(T);
+  Status copy_shared(const OnDevice& from, T* to, index ldt, index m, index n) {
     ++next_;
-    return lane_.ask(Assign{.precision = precision_of<T>,
-                            .part = Part::whole,
-                            .strict = false,
-                            .transposed = false,
-                            .m = m,
-                            .n = n,
-                            .below = 0,
-                            .A = from.at,
-                            .lda = from.ld,
-                            .C = to,
-                            .ldc = ldt},
-                     after());
+    return lane_.copy_shared(from, {.device = to, .ldd = ldt, .host = nullptr, .ldh = 0, .rows = m, .cols = n, .element = sizeof(T)},
+                             after());
   }
-  Seat* seat() const { return seat_; }
 
   /// Downloads that have been asked for.
   std::size_t downloads() const { return landings_.size(); }
@@ -260,14 +247,13 @@ class PlanRun {
   Seat* seat_ = nullptr;
   bool (*keep_going_)() = nullptr;
   bool others_failed_ = false;
-  double bytes_in_ = 0, bytes_out_ = 0, bytes_fetched_ = 0;
+  double bytes_in_ = 0, bytes_out_ = 0;
   Ticket next_ = 0;
   Ticket first_ = 0;           ///< of what the present step has asked for: those behind it wait for this and later ones
   std::vector<Span> spans_{};  ///< by step
   std::vector<Ticket> tickets_{};  ///< what comes next waits for these
   std::deque<Landing> landings_{};
   std::size_t awaited_ = 0;            ///< of these
-  std::size_t published_ = 0;          ///< likewise: up to the last one that says that a piece is there
   std::vector<std::size_t> groups_{};  ///< where each ends
 };
 

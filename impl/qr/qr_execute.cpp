@@ -52,13 +52,16 @@ class Factoring : public QrRun<T> {
         return status;
       }
       case QrStepKind::reflectors: {
-        if (p_.together()) return fetch(s);
         if (const Status status = this->await_downloads(brought_[static_cast<std::size_t>(s.col / p_.block)]);
             status != Status::done)
           return status;
         return this->upload(reflector(s.col), p_.m, result_.at(s.col, s.col), result_.ld(), p_.m - s.col, s.cols,
                             placement_.A.direct);
       }
+      case QrStepKind::share:
+        return QrRun<T>::share(piece(s), {{.memory = this->v(s.col), .ld = p_.m},
+                                          {.memory = this->t(s.col, s.col), .ld = p_.block}});
+      case QrStepKind::fetch: return fetch(s);
       case QrStepKind::remake:
         return this->then(
             this->lane_.ask(this->panel(s.col, s.cols, reflector(s.col), p_.m, tau_, s.stream, true), this->after()));
@@ -67,25 +70,17 @@ class Factoring : public QrRun<T> {
   }
 
  private:
+  int piece(const QrStep& s) const { return static_cast<int>(s.col / p_.block); }
   /// What another place has factored.
   Status fetch(const QrStep& s) {
     Status status = Status::done;
-    const auto* parts = this->fetched(static_cast<int>(s.col / p_.block), status);
-    if (status == Status::done) status = this->copy_from((*parts)[0], reflector(s.col), p_.m, p_.m - s.col, s.cols);
-    if (status == Status::done) status = this->copy_from((*parts)[1], tau_ + s.col, s.cols, s.cols, 1);
+    const auto* parts = this->shared(piece(s), status);
+    if (status == Status::done) status = this->copy_shared((*parts)[0], this->v(s.col), p_.m, p_.m - s.col, s.cols);
+    if (status == Status::done) status = this->copy_shared((*parts)[1], this->t(s.col, s.col), p_.block, s.cols, s.cols);
     return status;
   }
 
   Status download(const QrStep& s) {
-    if (p_.together() && s.col < p_.factored()) {
-      const index cols = std::min(s.cols, p_.factored() - s.col);
-      const std::size_t before = this->downloads();
-      if (const Status status = QrRun<T>::download(tau_result_, {s.col, 0, cols, 1}, tau_ + s.col, cols);
-          status != Status::done)
-        return status;
-      this->publish(static_cast<int>(s.col / p_.block), {{at(s.col, s.col), lda_}, {tau_ + s.col, cols}}, before);
-      return QrRun<T>::download(result_, {0, s.col, p_.m, s.cols}, at(0, s.col), lda_);
-    }
     if (result_)
       if (const Status status = QrRun<T>::download(result_, {0, s.col, p_.m, s.cols}, at(0, s.col), lda_);
           status != Status::done)

@@ -12,7 +12,7 @@ namespace {
 /// Blocks to a piece of what a stream's updates change: narrower products are slow.
 constexpr index stream_piece = 4;
 
-constexpr const char* names[] = {"upload", "panel", "update", "join", "download", "reflectors", "remake"};
+constexpr const char* names[] = {"upload", "panel", "update", "join", "download", "reflectors", "remake", "share", "fetch"};
 
 class Planner {
  public:
@@ -59,11 +59,11 @@ class Planner {
     for (index col = 0; col < k; col += block) {
       const index cols = std::min(block, k - col), next = next_own(col + cols);
       if (plan_.has(col)) {
-        factor(col, cols, next < n);
+        factor(col, cols, col + cols < n);
+        if (col + cols < n) add({QrStepKind::share, col, cols});
         add({QrStepKind::download, col, width(col)});
       } else if (next < n) {
-        add({QrStepKind::reflectors, col, cols});
-        remake(col, cols, 0);
+        add({QrStepKind::fetch, col, cols});
       }
       if (next == n) continue;
       const index first = width(next), rest = plan_.part - plan_.within(next) - first;
@@ -119,13 +119,13 @@ class Planner {
     return (panels + 1) / 2 * plan_.panel;
   }
 
-  /// V and T as factor() has made them; in the second stream, while the reflectors before these are in use.
-  void remake(index col, index cols, std::int8_t stream = 1) {
-    if (cols <= plan_.panel) return add({QrStepKind::remake, col, cols, 0, 0, stream});
+  /// V and T as factor() has made them; while the reflectors before these are in use.
+  void remake(index col, index cols) {
+    if (cols <= plan_.panel) return add({QrStepKind::remake, col, cols, 0, 0, 1});
     const index left = half(cols), right = cols - left;
-    remake(col, left, stream);
-    remake(col + left, right, stream);
-    add({QrStepKind::join, col, left, col + left, right, stream});
+    remake(col, left);
+    remake(col + left, right);
+    add({QrStepKind::join, col, left, col + left, right, 1});
   }
 
   /// @param for_others  T of all of it is needed, too
@@ -158,6 +158,8 @@ std::vector<Touched> touched(const QrPlan& p, const QrStep& s) {
     case QrStepKind::join:
       return {{v, own, s.cols + s.to_cols, false}, {t, own, s.cols, false}, {t, to, s.to_cols, true}};
     case QrStepKind::download: return {{0, at, s.cols, false}, {back, s.col, s.cols, true}};
+    case QrStepKind::share: return {{v, 0, p.block, false}, {t, 0, p.block, false}};
+    case QrStepKind::fetch: return {{v, 0, p.block, true}, {t, 0, p.block, true}};
     case QrStepKind::reflectors: return {{back, s.col, s.cols, false}, {reflectors, 0, p.block, true}};
     case QrStepKind::remake: return {{reflectors, own, s.cols, false}, {v, own, s.cols, true}, {t, own, s.cols, true}};
   }
@@ -213,10 +215,7 @@ class Checker {
       }
       case QrStepKind::reflectors: {
         if (!in_one_block(s.col, s.cols)) return "no such block";
-        if (plan_.together() && plan_.has(s.col)) return "the place has them";
-        const std::string fault = each(s.col, s.cols, [&](Column& c) {
-          return c.back || plan_.together() ? "" : "not there yet";
-        });
+        const std::string fault = each(s.col, s.cols, [](Column& c) { return c.back ? "" : "not there yet"; });
         if (!fault.empty()) return fault;
         reflectors_[static_cast<std::size_t>(plan_.set_of(s.col))].clear();
         for (index j = s.col; j < s.col + s.cols; ++j) reflector(j) = j;
@@ -238,6 +237,11 @@ class Checker {
           if (!c.there || c.factored || c.back || c.has != s.col) return "columns are not ready";
           c.has = s.col + s.cols;
         }
+        return {};
+      case QrStepKind::share: return find(s.col, s.cols) && plan_.has(s.col) ? "" : "no such V and T";
+      case QrStepKind::fetch:
+        if (!plan_.together() || plan_.has(s.col) || s.col != plan_.first_of(s.col)) return "the place has them";
+        replace({s.col, s.cols, false});
         return {};
       case QrStepKind::join:
         if (s.to != s.col + s.cols || s.to_cols < 1 || !in_one_block(s.col, s.cols + s.to_cols))

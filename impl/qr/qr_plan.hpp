@@ -14,10 +14,9 @@
 // each gets all reflectors before it, which come back from where they were brought to, and is then factored like a
 // matrix of its own (left-looking: a column is sent, and brought back, once).
 //
-// Where several places compute it together, blocks of columns are dealt out in turns.  Each place gets the reflectors of
-// a block from the place that has factored it, makes V and T of them as above, and applies them to what it has on the
-// right, to the block that it factors next first.  So the bits are not those of one place, which has made V and T with
-// the reflectors.
+// Where several places compute it together, blocks of columns are dealt out in turns.  Each place gets V and T of a block
+// from the place that has factored it, and applies them to what it has on the right, to the block that it factors next
+// first.  There are so many sets of V and T that none is overwritten that another place might be copying.
 //
 // The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
 // writes.
@@ -37,8 +36,10 @@ enum class QrStepKind : std::uint8_t {
   update,      ///< Q^H of `cols` columns' reflectors, on other columns
   join,        ///< T of columns and those next to them: T12 = -T1 (V1^H V2) T2
   download,    ///< columns of A, and their tau
-  reflectors,  ///< a block of columns that has been downloaded, or another place has factored, beside A
-  remake       ///< V and T of such columns
+  reflectors,  ///< a block of columns that has been downloaded, beside A
+  remake,      ///< V and T of such columns
+  share,       ///< V and T of a block, with other places
+  fetch        ///< the same, which another place has factored
 };
 
 struct QrStep {
@@ -65,9 +66,12 @@ struct QrPlan {
   int set_of(index col) const { return static_cast<int>(col / block % sets()); }
 
   /// Of V and T: as long as there is but one block, nobody asks for the second one.
-  int sets() const { return factored() > block ? static_cast<int>(lead > 1 ? lead + 1 : 2) : 1; }
+  int sets() const {
+    if (together()) return 2 * places;
+    return factored() > block ? static_cast<int>(lead > 1 ? lead + 1 : 2) : 1;
+  }
 
-  bool in_parts() const { return part < n; }  ///< or others have the other columns
+  bool in_parts() const { return part < n && !together(); }
   /// Where a part begins, or a column is in it.
   index start_of(index col) const { return col / part * part; }
   index within(index col) const {

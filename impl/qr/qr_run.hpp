@@ -24,7 +24,8 @@ class QrRun : public PlanRun<T> {
   index own(index col) const { return col % block_; }
   std::size_t set_of(index col) const { return static_cast<std::size_t>(col / block_) % V_.size(); }
   /// Reflectors from column `col` on: from their first row.
-  const T* V(index col) const { return V_[set_of(col)] + own(col) + own(col) * rows_; }
+  const T* V(index col) const { return v(col); }
+  T* v(index col) const { return V_[set_of(col)] + own(col) + own(col) * rows_; }
   /// T's block on the diagonal, or the one on the right of it.
   T* t(index col, index of) const { return T_[set_of(col)] + own(col) + (of - (col - own(col))) * block_; }
 

@@ -189,7 +189,12 @@ class CudaLane final : public EngineLane {
   Products& products(Queue queue) { return products_[queue == Queue::second]; }
 
   Status create(Queue queue) {
-    return status_of(cudaStreamCreateWithFlags(&streams_[static_cast<int>(queue)], cudaStreamNonBlocking));
+    // What is in the second one can wait, beside steps that others wait for.
+    int least = 0, greatest = 0;
+    if (const cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest); error != cudaSuccess)
+      return status_of(error);
+    return status_of(cudaStreamCreateWithPriority(&streams_[static_cast<int>(queue)], cudaStreamNonBlocking,
+                                                  queue == Queue::second ? least : greatest));
   }
 
   Status compute(Queue queue, const Operation& operation) override {
@@ -481,7 +486,11 @@ class CudaLane final : public EngineLane {
     return Status::lost;
   }
 
+  /// The one between devices is made when it is first used.
+  Status have(Queue queue) { return stream(queue) ? Status::done : create(queue); }
+
   Status wait(Queue queue, Ticket ticket) override {
+    if (const Status made = have(queue); made != Status::done) return made;
     std::lock_guard lock(marks_mutex_);
     return status_of(cudaStreamWaitEvent(stream(queue), marks_[static_cast<std::size_t>(ticket)], 0));
   }
@@ -515,6 +524,7 @@ class CudaLane final : public EngineLane {
   bool has_peers() const override { return has_peers_.load(std::memory_order_relaxed); }
 
   Status note_there(Queue queue, void*& mark) override {
+    if (const Status made = have(queue); made != Status::done) return made;
     std::lock_guard lock(marks_mutex_);
     if (noted_there_ == there_.size()) {
       cudaEvent_t event = nullptr;
@@ -527,8 +537,7 @@ class CudaLane final : public EngineLane {
   }
 
   Status fetch(Queue queue, const OnDevice& from, const Transfer& p) override {
-    if (!stream(queue))
-      if (const Status made = create(queue); made != Status::done) return made;
+    if (const Status made = have(queue); made != Status::done) return made;
     return in_order([&] { return cudaStreamWaitEvent(stream(queue), static_cast<cudaEvent_t>(from.mark), 0); },
                     [&] { return copy(p, p.device, p.ldd, from.memory, from.ld, cudaMemcpyDefault, queue); });
   }

@@ -15,14 +15,6 @@ namespace blaslift {
 
 enum class Direction : std::uint8_t { in, out };
 
-/// Where a piece is on a device that has it, or will have it once its mark has been passed.
-struct OnDevice {
-  const void* memory = nullptr;
-  index ld = 0;
-  void* mark = nullptr;
-  const void* owner = nullptr;  ///< the lane that has brought it there
-};
-
 /// What becomes of a piece that another device may bring, or have.
 enum class Turn : std::uint8_t {
   alone,  ///< it is sent as any other piece

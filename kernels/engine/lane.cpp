@@ -261,6 +261,23 @@ Status EngineLane::ask_compute(const Operation& operation, After after) {
   return Status::done;
 }
 
+/// In the queue of what is between this device and others.
+template <class Start>
+Status EngineLane::ask_peer(After after, const Start& start) {
+  const Ticket ticket = note(Queue::peer, after, 0, nullptr);
+  Status status = begin(Queue::peer, ticket);
+  if (status == Status::done) {
+    std::lock_guard in_queue(queues_[static_cast<int>(Queue::peer)]);
+    status = start();
+    if (status == Status::done) status = mark_once(ticket);
+  }
+  if (status != Status::done) return fail(status), status;
+  std::lock_guard lock(mutex_);
+  operations_[static_cast<std::size_t>(ticket)].started = true;
+  changed_.notify_all();
+  return Status::done;
+}
+
 /// What the operations have in common: none after a failure, and a failure to ask fails the lane.
 template <class Ask>
 Status EngineLane::unless_failed_ask(Ask ask) {
@@ -284,6 +301,17 @@ Status EngineLane::ask(const Operation& operation, After after) {
 
 Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& landed) {
   return unless_failed_ask([&] { return ask_download(t, after, landed); });
+}
+
+Status EngineLane::share(After after, void*& mark) {
+  return unless_failed_ask([&] { return ask_peer(after, [&] { return note_there(Queue::peer, mark); }); });
+}
+
+Status EngineLane::copy_shared(const OnDevice& from, const Transfer& to, After after) {
+  const Status status = unless_failed_ask([&] { return ask_peer(after, [&] { return fetch(Queue::peer, from, to); }); });
+  if (status == Status::done)
+    exchanged_.fetch_add(static_cast<std::uint64_t>(to.rows * to.cols) * to.element, std::memory_order_relaxed);
+  return status;
 }
 
 void EngineLane::join(std::uint64_t deal) {

@@ -27,6 +27,8 @@ class EngineLane : public Lane, private Engine::Client {
   Status upload(const Transfer& transfer, After after) final;
   Status ask(const Operation& operation, After after) final;
   Status download(const Transfer& transfer, After after, std::atomic<bool>& landed) final;
+  Status share(After after, void*& mark) final;
+  Status copy_shared(const OnDevice& from, const Transfer& to, After after) final;
   bool started(Ticket upload) final;
   void join(std::uint64_t deal) final;
   Status await(const std::atomic<bool>& landed) final;
@@ -120,6 +122,8 @@ class EngineLane : public Lane, private Engine::Client {
   Status ask_upload(const Transfer& transfer, After after);
   Status ask_download(const Transfer& transfer, After after, std::atomic<bool>& landed);
   Status ask_compute(const Operation& operation, After after);
+  template <class Start>
+  Status ask_peer(After after, const Start& start);
   Status hand_over(Direction direction, std::vector<Engine::Job>&& jobs, After after, std::atomic<bool>* landed);
   void hand_over_keeping(const Engine::Job& job);
   bool withdraw_keeping(const Engine::Job& job);

@@ -418,6 +418,10 @@ class DelayedLane final : public Lane {
     }
     return lane.download(x, after, landed);
   }
+  Status share(After after, void*& mark) override { return lane.share(after, mark); }
+  Status copy_shared(const OnDevice& from, const Transfer& to, After after) override {
+    return lane.copy_shared(from, to, after);
+  }
   bool started(Ticket upload) override { return lane.started(upload); }
   Status await(const std::atomic<bool>& landed) override { return lane.await(landed); }
   void abandon() override { lane.abandon(); }

@@ -151,6 +151,19 @@ class Shuffled final : public Lane {
   }
   bool well_prepared = true;  ///< whatever was said to be prepared was
 
+  Status share(After after, void*& mark) override {
+    mark = this;
+    bool shared = false;
+    const Status asked = add(after, [&shared] { shared = true; });
+    while (asked == Status::done && !shared)
+      if (!run_one()) return Status::lost;
+    return asked;
+  }
+  Status copy_shared(const OnDevice& from, const Transfer& to, After after) override {
+    return add(after, [from, to] {
+      copy_block(to.device, to.ldd, from.memory, from.ld, to.rows, to.cols, to.element);
+    });
+  }
   Status await(const std::atomic<bool>& landed) override {
     while (!landed)
       if (!run_one()) return Status::lost;
