@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstdio>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "impl/product/product_family.hpp"
@@ -43,6 +44,19 @@ void print_line(const char* title, Routine routine, const GemmArgs<T>& call, con
   std::printf(" |\n");
 }
 
+/// Of a call that places compute together.
+void print_line(const char* title, const Problem& call, const Profile& profile) {
+  std::printf("| %s %lld", title, static_cast<long long>(call.m));
+  if (call.n != call.m) std::printf("x%lld", static_cast<long long>(call.n));
+  const double alone = predicted(call, profile, nullptr, 0);
+  std::printf(" | %.0f", 1e3 * alone);
+  for (const int places : {2, 4, 8}) {
+    const double together = family_of(call.routine).together(call, profile, places, std::size_t{1} << 40).value();
+    std::printf(" | %.0f (%.2f)", 1e3 * together, alone / together);
+  }
+  std::printf(" |\n");
+}
+
 template <class T>
 GemmArgs<T> square(index n, Part part) {
   static T memory[1];  // nobody reads it: only where operands begin
@@ -65,4 +79,12 @@ int main(int argc, char** argv) {
     print_line("zgemm", Routine::zgemm, square<std::complex<double>>(n, Part::whole), profile);
     print_line("dsyrk", Routine::dsyrk, square<double>(n, Part::lower), profile);
   }
+  const auto factors = [](Routine routine, index m, index n) {
+    return counted({.routine = routine, .element = Precision::d, .m = m, .n = n, .part = Part::lower});
+  };
+  for (const index n : {8192, 16384, 32768, 65536})
+    for (const auto& [title, routine] : {std::pair{"dpotrf", Routine::dpotrf}, {"dgetrf", Routine::dgetrf}, {"dgeqrf", Routine::dgeqrf}})
+      print_line(title, factors(routine, n, n), profile);
+  print_line("dgeqrf", factors(Routine::dgeqrf, 131072, 2048), profile);
+  print_line("dgeqrf", factors(Routine::dgeqrf, 1048576, 64), profile);
 }

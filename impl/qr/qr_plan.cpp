@@ -50,9 +50,10 @@ class Planner {
   /// What a place does of it.
   void together() {
     const index k = plan_.factored(), n = plan_.n, block = plan_.block;
-    const auto width = [&](index col) { return std::min(block, n - col); };
+    // What the place has from there on, block by block; the last reflectors may end within one.
+    const auto width = [&](index col) { return std::min(block - col % block, n - col); };
     const auto next_own = [&](index col) {
-      while (col < n && !plan_.has(col)) col += block;
+      while (col < n && !plan_.has(col)) col = plan_.first_of(col) + block;
       return std::min(col, n);
     };
     for (index col = next_own(0); col < n; col = next_own(col + block)) add({QrStepKind::upload, col, width(col)});
@@ -61,16 +62,16 @@ class Planner {
       if (plan_.has(col)) {
         factor(col, cols, col + cols < n);
         if (col + cols < n) add({QrStepKind::share, col, cols});
-        add({QrStepKind::download, col, width(col)});
+        add({QrStepKind::download, col, cols});
       } else if (next < n) {
         add({QrStepKind::fetch, col, cols});
       }
       if (next == n) continue;
       const index first = width(next), rest = plan_.part - plan_.within(next) - first;
       add({QrStepKind::update, col, cols, next, first});
-      if (rest > 0) add({QrStepKind::update, col, cols, next_own(next + block), rest, 1});
+      if (rest > 0) add({QrStepKind::update, col, cols, next_own(next + first), rest, 1});
     }
-    for (index col = next_own(k); col < n; col = next_own(col + block))
+    for (index col = next_own(k); col < n; col = next_own(col + width(col)))
       add({QrStepKind::download, col, width(col)});
   }
 
@@ -412,12 +413,16 @@ QrPlan plan_qr_together(index m, index n, index block, index panel, int place, i
 }
 
 QrCut qr_cut_together(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory, int places) {
-  constexpr index blocks = 16;  // of a place: the last ones are computed by few
-  const index block = std::min(widths.block, (n + places * blocks - 1) / (places * blocks)), panel = std::min(block, widths.panel);
-  const auto whole_panels = block / panel * panel;
+  // Many, since the last ones are computed by few places; but not so narrow that they gain nothing of it.
+  constexpr index blocks_of_a_place = 16, narrowest = 128;
+  const index k = std::min(m, n), even = k / places, many = (k + places * blocks_of_a_place - 1) / (places * blocks_of_a_place),
+              block = std::min(widths.block, std::max(many, std::min(narrowest, even))),
+              panel = std::min(block, widths.panel);
+  if (block == 0) return {0, 0, 0};
+  const index whole_panels = block / panel * panel;
   QrPlan plan{.m = m, .n = n, .block = whole_panels, .panel = panel, .places = places};
   plan.part = columns_of(n, plan.block, 0, places);
-  if ((std::min(m, n) + plan.block - 1) / plan.block < places || plan.bytes(element) > memory) return {0, 0, 0};
+  if ((k + plan.block - 1) / plan.block < places || plan.bytes(element) > memory) return {0, 0, 0};
   return {plan.block, panel, plan.part};
 }
 

@@ -82,22 +82,17 @@ inline Cost cost_in_panels(const Problem& p, const Facts& facts, double spared, 
                again = facts.sent_again / profile.in_rate;
   return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + (in + computing + out) / panels};
 }
-/// For a Family's together: panels of columns are dealt out in turns, and each is factored while places subtract what the
-/// one before makes of theirs.
-/// @param factoring  seconds of all panels, at one place
-/// @param computing  seconds of everything else, at one place
-inline double seconds_in_turns(const Problem& p, const Profile& profile, int places, index panels, double factoring,
+/// For a Family's together: panels are dealt out in turns.
+/// @param chain      seconds of what is done one after the other: panels, and what makes the next one ready
+/// @param computing  seconds of everything else, at one place, most of which runs beside that
+inline double seconds_in_turns(const Problem& p, const Profile& profile, int places, index panels, double chain,
                                double computing) {
-  constexpr double handing_over = 0.15e-3;
-  const double count = static_cast<double>(panels), host_rate = profile.host_rate > 0 ? profile.host_rate : 2 * profile.in_rate,
+  constexpr double not_beside = 0.75;
+  const double host_rate = profile.host_rate > 0 ? profile.host_rate : 2 * profile.in_rate,
                in = p.bytes_in / places / profile.in_rate, out = p.bytes_out / places / profile.out_rate;
-  double steps = 0;
-  for (index i = 0; i < panels; ++i) {
-    const double left = 1 - (static_cast<double>(i) + 0.5) / count;
-    steps += std::max(3 * left * left * computing / places, 2 * left * factoring + count * handing_over) / count;
-  }
-  return profile.latency_seconds + std::max({steps, in, out, (p.bytes_in + p.bytes_out) / host_rate}) +
-         (in + out) / std::max(1.0, count / places);
+  return profile.latency_seconds +
+         std::max({chain + not_beside * computing / places, in, out, (p.bytes_in + p.bytes_out) / host_rate}) +
+         (in + out) * std::min(1.0, places / static_cast<double>(panels));
 }
 
 /// A Family's cpu_rate where products of matrices are most of the work.

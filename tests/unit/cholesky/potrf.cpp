@@ -186,6 +186,102 @@ TYPED_TEST(PotrfExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
   EXPECT_GT(struck, 100);
 }
 
+TYPED_TEST(PotrfExecute, PlacesFactorTogetherInEveryOrderWithTheSameBits) {
+  using T = TypeParam;
+  Random r(5);
+  int busy = 0, idle = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    Definite<T> x(r, 300 + round);
+    x.cut = {std::min(x.n, index{r.up_to(6)})};
+    const int places = 1 + r.up_to(6);
+    busy += x.cut.panels(x.n) >= 2 * places;
+    idle += x.cut.panels(x.n) < places;
+    std::vector<Plan> plans;
+    for (int place = 0; place < places; ++place) {
+      plans.push_back(plan_potrf_together(x.uplo, x.n, precision_of<T>, x.cut, place, places));
+      ASSERT_EQ(check(plans.back()), "") << x.text() << ", place " << place << " of " << places << "\n"
+                                         << to_string(plans.back());
+    }
+    Matrix<T> first = x.A0;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.A = x.A0;
+      const std::vector<Outcome> outcomes = run_together(places, [&](Seat& seat) -> Outcome {
+        Shuffled lane(seed);
+        std::vector<T> failed(static_cast<std::size_t>(x.cut.panels(x.n)));
+        return run_leased<T>(plans[static_cast<std::size_t>(seat.number())],
+                             {{x.A.data(), x.A.ld(), {}}, {failed.data(), x.cut.panels(x.n)}}, {}, lane,
+                             [&] { return std::count(failed.begin(), failed.end(), T(0)) == std::ssize(failed); }, &seat);
+      });
+      ASSERT_TRUE(all_well(outcomes)) << x.text();
+      x.expect_factored(x.A);
+      if (testing::Test::HasFatalFailure()) return;
+      if (seed == 0) first = x.A;
+      ASSERT_TRUE(x.A == first) << "other bits: " << x.text();
+      double in = 0, out = 0;
+      for (const Outcome& y : outcomes) in += y.bytes_in, out += y.bytes_out;
+      const double triangle = static_cast<double>(x.n * (x.n + 1) / 2) * sizeof(T);
+      EXPECT_EQ(in, triangle);
+      EXPECT_EQ(out, triangle);
+    }
+  }
+  EXPECT_GT(busy, 10);
+  EXPECT_GT(idle, 5);
+}
+
+/// Of a place that says so, all places' results are taken back.
+TYPED_TEST(PotrfExecute, PlacesTakeBackTogether) {
+  using T = TypeParam;
+  Random r(6);
+  for (unsigned round = 0; round < 12; ++round) {
+    Definite<T> x(r, 400 + round);
+    x.cut = {std::min(x.n, index{2})};
+    const int places = 3, unsound = static_cast<int>(round) % places;
+    const std::vector<Outcome> outcomes = run_together(places, [&](Seat& seat) -> Outcome {
+      Shuffled lane(round);
+      std::vector<T> failed(static_cast<std::size_t>(x.cut.panels(x.n)));
+      const Plan plan = plan_potrf_together(x.uplo, x.n, precision_of<T>, x.cut, seat.number(), places);
+      return run_leased<T>(plan, {{x.A.data(), x.A.ld(), {}}, {failed.data(), x.cut.panels(x.n)}}, {}, lane,
+                           [&] { return seat.number() != unsound; }, &seat);
+    });
+    for (const Outcome& y : outcomes) ASSERT_TRUE(y.status == Status::done && y.taken_back) << x.text();
+    ASSERT_TRUE(x.A == x.A0) << x.text();
+  }
+}
+
+TYPED_TEST(PotrfExecute, AFaultAtAnyPlaceLeavesTheMatrixAsItWas) {
+  using T = TypeParam;
+  Random r(7);
+  int struck = 0;
+  for (unsigned round = 0; round < 3; ++round) {
+    Definite<T> x(r, 500 + round);
+    x.cut = {(x.n + 4) / 5};
+    const int places = 3;
+    struck += with_each_operation_failing_together(
+        places, [&] { x.A = x.A0; },
+        [&](Lane& lane, Seat& seat) {
+          std::vector<T> failed(static_cast<std::size_t>(x.cut.panels(x.n)));
+          const Plan plan = plan_potrf_together(x.uplo, x.n, precision_of<T>, x.cut, seat.number(), places);
+          return run_leased<T>(plan, {{x.A.data(), x.A.ld(), {}}, {failed.data(), x.cut.panels(x.n)}}, {}, lane, {},
+                               &seat);
+        },
+        [&] { x.expect_factored(x.A); }, [&] { ASSERT_TRUE(x.A == x.A0) << x.text(); });
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(struck, 100);
+}
+
+TEST(PotrfCut, IsForSeveralPlacesWhereEachHasRoomAndAPanel) {
+  for (const int places : {2, 3, 8})
+    for (const index n : {1, 5, 7, 100, 8192, 32768}) {
+      const PotrfCut cut = potrf_cut_together(n, Precision::d, std::size_t{1} << 40, places);
+      EXPECT_EQ(cut.panel > 0, n >= places) << n << " by " << places;
+      if (cut.panel > 0) {
+        EXPECT_GE(cut.panels(n), places);
+      }
+    }
+  EXPECT_EQ(potrf_cut_together(1000, Precision::d, 1 << 20, 2).panel, 0);
+}
+
 TEST(PotrfCut, FitsAnyMemoryOrSaysSo) {
   int streamed = 0, none = 0;
   for (const index n : {1, 7, 100, 511, 513, 3000, 20000})

@@ -202,6 +202,97 @@ TYPED_TEST(GetrfExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
   EXPECT_GT(struck, 100);
 }
 
+/// And what one place makes of it in panels as wide, to the last bit.
+TYPED_TEST(GetrfExecute, PlacesFactorTogetherInEveryOrderWithTheSameBits) {
+  using T = TypeParam;
+  Random r(6);
+  int busy = 0, idle = 0, wide = 0;
+  for (unsigned round = 0; round < 60; ++round) {
+    General<T> x(r, 300 + round);
+    x.cut = {std::min(x.n, index{r.up_to(6)})};
+    x.failed.assign(static_cast<std::size_t>(x.cut.panels(x.factored())), T(0));
+    const int places = 1 + r.up_to(6);
+    busy += x.cut.panels(x.factored()) >= 2 * places;
+    idle += x.cut.panels(x.factored()) < places;
+    wide += x.cut.panels(x.n) > x.cut.panels(x.factored());
+    std::vector<Plan> plans;
+    for (int place = 0; place < places; ++place) {
+      plans.push_back(plan_getrf_together(x.m, x.n, precision_of<T>, x.cut, place, places));
+      ASSERT_EQ(check(plans.back()), "") << x.text() << ", place " << place << " of " << places << "\n"
+                                         << to_string(plans.back());
+    }
+    Shuffled alone(round);
+    ASSERT_EQ(x.run(x.plan(), alone).status, Status::done);
+    const Matrix<T> expected = x.A;
+    const std::vector<T> expected_pivots = x.pivots;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.A = x.A0;
+      std::vector<std::vector<T>> pivots(static_cast<std::size_t>(places), std::vector<T>(x.pivots.size(), T(-1)));
+      const std::vector<Outcome> outcomes = run_together(places, [&](Seat& seat) -> Outcome {
+        const auto place = static_cast<std::size_t>(seat.number());
+        Shuffled lane(seed);
+        std::vector<T> failed(x.failed.size());
+        return run_leased<T>(plans[place],
+                             {{x.A.data(), x.A.ld(), {}},
+                              {pivots[place].data(), x.factored()},
+                              {failed.data(), static_cast<index>(failed.size())}},
+                             {}, lane, {}, &seat);
+      });
+      ASSERT_TRUE(all_well(outcomes)) << x.text();
+      for (const std::vector<T>& its : pivots) ASSERT_TRUE(its == expected_pivots) << x.text();
+      x.expect_factored(x.A);
+      if (testing::Test::HasFatalFailure()) return;
+      ASSERT_TRUE(x.A == expected) << "other bits: " << x.text() << ", " << places << " places";
+      double in = 0, out = 0;
+      for (const Outcome& y : outcomes) in += y.bytes_in, out += y.bytes_out;
+      EXPECT_EQ(in, static_cast<double>(x.m * x.n) * sizeof(T));
+      EXPECT_EQ(out, static_cast<double>(x.m * x.n) * sizeof(T));
+    }
+  }
+  EXPECT_GT(busy, 5);
+  EXPECT_GT(idle, 5);
+  EXPECT_GT(wide, 5);
+}
+
+TYPED_TEST(GetrfExecute, AFaultAtAnyPlaceLeavesTheMatrixAsItWas) {
+  using T = TypeParam;
+  Random r(7);
+  int struck = 0;
+  for (unsigned round = 0; round < 3; ++round) {
+    General<T> x(r, 500 + round);
+    x.cut = {(x.n + 4) / 5};
+    const int places = 3;
+    struck += with_each_operation_failing_together(
+        places, [&] { x.A = x.A0; },
+        [&](Lane& lane, Seat& seat) {
+          std::vector<T> pivots(x.pivots.size()), failed(static_cast<std::size_t>(x.cut.panels(x.factored())));
+          const Plan plan = plan_getrf_together(x.m, x.n, precision_of<T>, x.cut, seat.number(), places);
+          const PlanOutcome outcome = run_leased<T>(plan,
+                                                    {{x.A.data(), x.A.ld(), {}},
+                                                     {pivots.data(), x.factored()},
+                                                     {failed.data(), static_cast<index>(failed.size())}},
+                                                    {}, lane, {}, &seat);
+          if (seat.number() == 0) x.pivots = pivots;
+          return outcome;
+        },
+        [&] { x.expect_factored(x.A); }, [&] { ASSERT_TRUE(x.A == x.A0) << x.text(); });
+    if (testing::Test::HasFatalFailure()) return;
+  }
+  EXPECT_GT(struck, 100);
+}
+
+TEST(GetrfCut, IsForSeveralPlacesWhereEachHasRoomAndAPanel) {
+  for (const int places : {2, 3, 8})
+    for (const index n : {1, 5, 7, 100, 8192, 32768}) {
+      const GetrfCut cut = getrf_cut_together(n + 1, n, Precision::d, std::size_t{1} << 40, places);
+      EXPECT_EQ(cut.panel > 0, n >= places) << n << " by " << places;
+      if (cut.panel > 0) {
+        EXPECT_GE(cut.panels(n), places);
+      }
+    }
+  EXPECT_EQ(getrf_cut_together(1000, 1000, Precision::d, 1 << 20, 2).panel, 0);
+}
+
 TEST(GetrfCut, FitsAnyMemoryOrSaysSo) {
   int narrow = 0, none = 0;
   for (const index n : {1, 7, 100, 511, 2049, 6000})

@@ -12,6 +12,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 #include "tests/unit/support/lapack.hpp"
+#include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
 namespace blaslift {
@@ -126,6 +127,59 @@ TYPED_TEST(QrExecute, HasTheSameBitsInEveryOrderThatALaneMayChoose) {
       ASSERT_TRUE(p.A == expected.A && p.tau == expected.tau) << s.m << " x " << s.n << " seed " << seed;
     }
   }
+}
+
+/// A place's part of one, on the lane.
+template <class T>
+Outcome on_place(const QrPlan& plan, Matrix<T>& A, Matrix<T>& tau, Lane& lane, Seat& seat) {
+  std::vector<unsigned char> lease(plan.bytes(sizeof(T)) + 256, 0xff);  // NaN
+  void* const aligned = reinterpret_cast<void*>((reinterpret_cast<std::uintptr_t>(lease.data()) + 255) / 256 * 256);
+  const GeqrfArgs<T> args{A.rows(), A.cols(), A.data(), A.ld(), tau.data()};
+  return execute(plan, args, {.lease = aligned}, 160, lane, always, &seat);
+}
+
+TYPED_TEST(QrExecute, PlacesFactorTogetherInEveryOrderWithTheSameBits) {
+  using T = TypeParam;
+  for (const int places : {2, 3, 5})
+    for (const Shape& s : shapes) {
+      Problem<T> p(s);
+      Matrix<T> first = p.A, first_tau = p.tau;
+      for (unsigned seed = 0; seed < 3; ++seed) {
+        p.A = p.A0;
+        const std::vector<Outcome> outcomes = run_together(places, [&](Seat& seat) {
+          Shuffled lane(seed);
+          const QrPlan plan = plan_qr_together(s.m, s.n, s.block, s.panel, seat.number(), places);
+          EXPECT_EQ(check(plan), "") << to_string(plan);
+          return on_place(plan, p.A, p.tau, lane, seat);
+        });
+        ASSERT_TRUE(all_well(outcomes)) << s.m << " x " << s.n;
+        p.expect_qr();
+        if (testing::Test::HasFailure()) return;
+        if (seed == 0) first = p.A, first_tau = p.tau;
+        ASSERT_TRUE(p.A == first && p.tau == first_tau) << s.m << " x " << s.n << " seed " << seed;
+        double in = 0, out = 0;
+        for (const Outcome& x : outcomes) in += x.bytes_in, out += x.bytes_out;
+        EXPECT_EQ(in, static_cast<double>(s.m * s.n) * sizeof(T));
+        EXPECT_EQ(out, static_cast<double>(s.m * s.n + std::min(s.m, s.n)) * sizeof(T));
+      }
+    }
+}
+
+TYPED_TEST(QrExecute, AFaultAtAnyPlaceLeavesTheCallersMemoryAlone) {
+  using T = TypeParam;
+  int struck = 0;
+  for (const Shape& s : {Shape{30, 20, 4, 2}, {20, 30, 5, 3}}) {
+    Problem<T> p(s);
+    Matrix<T> tau = p.tau;
+    const int places = 3;
+    struck += with_each_operation_failing_together(
+        places, [&] { p.A = p.A0, p.tau = tau; },
+        [&](Lane& lane, Seat& seat) {
+          return on_place(plan_qr_together(s.m, s.n, s.block, s.panel, seat.number(), places), p.A, p.tau, lane, seat);
+        },
+        [&] { p.expect_qr(); }, [&] { ASSERT_TRUE(p.A == p.A0 && p.tau == tau); });
+  }
+  EXPECT_GT(struck, 100);
 }
 
 TYPED_TEST(QrExecute, AFailureLeavesTheCallersMemoryAlone) {

@@ -89,6 +89,57 @@ TEST(QrPlan, InPartsIsPrinted) {
             "24: download [6, 7) after 23\n");
 }
 
+TEST(QrPlan, OfOnePlaceOfSeveralIsPrinted) {
+  EXPECT_EQ(to_string(plan_qr_together(9, 7, 2, 2, 0, 2)),
+            "geqrf m=9 n=7 in blocks of 2, panels of 2, place 0 of 2\n"
+            "0: upload [0, 2)\n"
+            "1: upload [4, 6)\n"
+            "2: panel [0, 2) after 0\n"
+            "3: share [0, 2) after 2\n"
+            "4: download [0, 2) after 2\n"
+            "5: update [0, 2) on [4, 6) after 2 1\n"
+            "6: fetch [2, 4)\n"
+            "7: update [2, 4) on [4, 6) after 6 5\n"
+            "8: panel [4, 6) after 7\n"
+            "9: share [4, 6) after 8\n"
+            "10: download [4, 6) after 8\n");
+}
+
+TEST(QrPlan, OfSeveralPlacesComputesAQr) {
+  for (const int places : {2, 3, 4, 7})
+    for (const Shape& s : shapes)
+      for (int place = 0; place < places; ++place) {
+        const QrPlan plan = plan_qr_together(s.m, s.n, s.block, s.panel, place, places);
+        EXPECT_EQ(check(plan), "") << to_string(plan);
+        // Without any of its steps it does not.
+        for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+          QrPlan less = plan;
+          less.steps.erase(less.steps.begin() + static_cast<std::ptrdiff_t>(i));
+          less.after.clear();
+          const bool needed = plan.steps[i].kind != QrStepKind::share;
+          EXPECT_EQ(check(less).empty(), !needed) << i << "\n" << to_string(plan);
+        }
+      }
+}
+
+TEST(QrCut, IsForSeveralPlacesWhereEachHasRoomAndABlock) {
+  const QrWidths widths{512, 128};
+  for (const int places : {2, 3, 8})
+    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {5, 5}, {7, 100}, {100, 7}, {8192, 8192}, {32768, 32768}, {131072, 2048}, {1048576, 64}}) {
+      const QrCut cut = qr_cut_together(m, n, widths, sizeof(double), std::size_t{1} << 40, places);
+      const index k = std::min(m, n);
+      EXPECT_EQ(cut.block > 0, k >= places) << m << " x " << n << " by " << places;
+      if (cut.block == 0) continue;
+      EXPECT_GE((k + cut.block - 1) / cut.block, places);
+      EXPECT_LE(cut.block, widths.block);
+      EXPECT_LE(cut.panel, widths.panel);
+      EXPECT_TRUE(cut.block < 128 || cut.block % cut.panel == 0) << cut.block;
+    }
+  EXPECT_EQ(qr_cut_together(1000, 1000, widths, sizeof(double), 1 << 20, 2).block, 0);
+  EXPECT_EQ(qr_cut_together(131072, 2048, widths, sizeof(double), std::size_t{1} << 40, 2).block, 128);
+  EXPECT_EQ(qr_cut_together(1048576, 64, widths, sizeof(double), std::size_t{1} << 40, 2).block, 32);
+}
+
 TEST(QrPlan, AStreamIsPrinted) {
   EXPECT_EQ(to_string(plan_qr(8, 16, 2, 2, 16, 1)),
             "geqrf m=8 n=16 in blocks of 2, panels of 2, a stream of 1\n"
