@@ -197,8 +197,9 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   Dealt dealt{1, decision.device_seconds};
   const bool forced = is_forced(r, policy);
   if (forced) {
-    const std::vector<double> seconds = seconds_of(most);
-    dealt = {std::max(1, std::min(most, static_cast<int>(seconds.size()))), dealt_seconds(seconds, most)};
+    for (int places = most; places > 1 && dealt.places == 1; --places)  // it may not fall into so many parts
+      if (const std::vector<double> seconds = seconds_of(places); seconds.size() > 1)
+        dealt = {std::min(places, static_cast<int>(seconds.size())), dealt_seconds(seconds, places)};
   } else {
     dealt = choose_places(decision.device_seconds, most, seconds_of);
     // With all copies at the first place it may be better off there: then that has to get them.
@@ -211,7 +212,11 @@ void deal(Runtime& r, const Learned& learned, const Policy& policy, const Proble
   }
   if (dealt.places == 1) return;
   const int ready = ready_places(r, policy, dealt.places, decision.device_seconds - dealt.seconds);
-  if (ready < dealt.places) dealt = {ready, dealt_seconds(seconds_of(ready), ready)};
+  if (ready < dealt.places) {
+    const std::vector<double> seconds = seconds_of(ready);
+    if (seconds.size() < 2) return;
+    dealt = {ready, dealt_seconds(seconds, ready)};
+  }
   if (ready == 1 || (!forced && !policy.fixed && !is_worth_it(dealt.seconds, decision.device_seconds))) return;
   decision.places = ready;
   decision.device_seconds = dealt.seconds;

@@ -68,6 +68,8 @@ class Member:
     """No device computes it: even forced calls stay, and of those that are made half are to be made by several threads."""
     dealt: bool
     """It falls into parts, which several devices compute."""
+    together: bool
+    """These need each other's pieces."""
 
 
 def members(s: Setting) -> dict[str, Member]:
@@ -80,7 +82,7 @@ def members(s: Setting) -> dict[str, Member]:
             title, *variables = mode.split()
             modes[title] = FORCED | dict(variable.split("=", 1) for variable in variables)
         found[name] = Member(name, tuple(facts["routines"]), modes, facts["mistake"], facts["fault_memory"], tuple(facts["fault_sizes"].split()),
-                             facts["overlap"], facts["moves_outputs"], facts["calls_others"], facts["in_device_memory"], facts["bytes_on_device"], facts["of_host"], facts["dealt"])
+                             facts["overlap"], facts["moves_outputs"], facts["calls_others"], facts["in_device_memory"], facts["bytes_on_device"], facts["of_host"], facts["dealt"], facts["together"])
     return found
 
 
@@ -383,11 +385,12 @@ def places(s: Setting, m: Member) -> list[str]:
             accounts = harness.accounts(run.reports)
             for name in (name for name in told(run) if name in exported(s) and name in m.routines):
                 account = accounts[name]
-                # Of one column there is but one part; and with other threads' calls a worker may be busy.
-                least = 0.6 * account.routed if m.dealt and count else 0
+                # Of one column there is but one part; and with other threads' calls a worker may be busy.  What devices
+                # compute together needs all of its memory at each.
+                least = 0.6 * account.routed if m.dealt and count and not (m.together and "BLASLIFT_MEMORY" in more) else 0
                 if account.dealt < least or (account.dealt > 0) != m.dealt:
                     found.append(f"{name}: {account.dealt} of {account.routed} calls were dealt out")
-                kept = part == "shared" and m.dealt and run.reports[0]["residency"] == "on" and not s.sanitizer
+                kept = part == "shared" and m.dealt and not m.together and run.reports[0]["residency"] == "on" and not s.sanitizer
                 if kept and not run.reports[0]["routines"][name]["bytes_spared"]:
                     found.append(f"{name}: no copy was used")
                 if "BLASLIFT_PRODUCTS" in more and not account.residues:
@@ -405,7 +408,7 @@ def places(s: Setting, m: Member) -> list[str]:
         counters = [report["routines"][name] for report in run.reports for name in report["routines"] if name in m.routines]
         exchanged, moved = (sum(x[what] for x in counters) for what in ("bytes_exchanged", "bytes_in"))
         print(f"large ones: {exchanged} of {moved} bytes from device to device")
-        if not 0 < exchanged < moved:
+        if not 0 < exchanged or (exchanged >= moved and not m.together):  # pieces of the result, to all others
             found.append(f"{exchanged} of {moved} bytes from device to device")
         errors += labelled("large", found)
     if not s.sanitizer and m.routines[0] in exported(s):
@@ -416,7 +419,8 @@ def places(s: Setting, m: Member) -> list[str]:
         for fault, report in zip((line.split()[1] for line in run.stdout.splitlines() if line.startswith("child ")), run.reports):
             total = {name: account for name, account in harness.accounts([report]).items() if name in m.routines}
             found += labelled(fault, bookkeeping_errors(total))
-            struck += any(account.stayed for account in total.values())
+            # What devices have not computed together the first one has, alone.
+            struck += any(account.stayed or (m.together and account.dealt < account.calls) for account in total.values())
             if fault == "0" and m.dealt and not all(account.dealt == account.calls for account in total.values()):
                 found.append(f"without a fault: {total}")
         print(f"faults: {len(run.reports)} children, {struck} struck")

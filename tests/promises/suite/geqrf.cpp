@@ -6,7 +6,7 @@ namespace {
 
 template <class T>
 struct Geqrf : Routine<Geqrf<T>> {
-  static constexpr bool dealt = true;
+  static constexpr bool dealt = true, together = true;
   static constexpr bool calls_others = true;
   static constexpr int ways_to_nothing = 2;
   static constexpr bool poison = false;

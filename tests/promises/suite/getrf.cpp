@@ -6,7 +6,7 @@ namespace {
 
 template <class T>
 struct Getrf : Routine<Getrf<T>> {
-  static constexpr bool dealt = true;
+  static constexpr bool dealt = true, together = true;
   static constexpr int ways_to_nothing = 2;
   static constexpr bool poison = false;
   static constexpr bool overlap = false;  // of pivots that change meanwhile LAPACK's own makes rows that there are not

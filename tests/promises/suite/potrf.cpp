@@ -6,7 +6,7 @@ namespace {
 
 template <class T>
 struct Potrf : Routine<Potrf<T>> {
-  static constexpr bool dealt = true;
+  static constexpr bool dealt = true, together = true;
   static constexpr int ways_to_nothing = 1;
   static constexpr bool poison = false;
   static constexpr index largest = 48;

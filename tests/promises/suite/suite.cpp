@@ -568,13 +568,14 @@ void list() {
         "%s\n\"%s\": {\"modes\": \"%s\", \"mistake\": \"%s\", \"fault_memory\": \"%s\", \"fault_sizes\": \"%s\", "
         "\"overlap\": %s, "
         "\"moves_outputs\": %s, \"calls_others\": %s, \"in_device_memory\": %s, \"bytes_on_device\": %ld, "
-        "\"of_host\": %s, \"dealt\": %s, "
+        "\"of_host\": %s, \"dealt\": %s, \"together\": %s, "
         "\"routines\": [",
         between, member.name.c_str(), std::string(member.modes).c_str(), std::string(member.mistake_of_device).c_str(),
         std::string(member.fault_memory).c_str(), std::string(member.fault_sizes).c_str(),
         member.overlap ? "true" : "false", member.moves_outputs ? "true" : "false",
         member.calls_others ? "true" : "false", member.in_device_memory ? "true" : "false",
-        long(member.bytes_on_device), member.of_host ? "true" : "false", member.dealt ? "true" : "false");
+        long(member.bytes_on_device), member.of_host ? "true" : "false", member.dealt ? "true" : "false",
+        member.together ? "true" : "false");
     const char* comma = "";
     for (const Type& type : member.types)
       for (const std::string& routine : type.routines)

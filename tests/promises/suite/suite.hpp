@@ -315,6 +315,7 @@ struct Routine : Call {
   static constexpr bool goes_with_others = false;  ///< tests of other routines ask for it in their precision
   static constexpr bool of_host = false;           ///< no device computes it: half of the calls drawn have helpers
   static constexpr bool dealt = false;             ///< it falls into parts, which several devices compute
+  static constexpr bool together = false;          ///< and these need each other's
   static constexpr bool in_device_memory = true;   ///< where all operands are there, a call is computed there
   /// Modes beside "natural" and "forced": NAME VARIABLE=VALUE VARIABLE=VALUE; ...
   static constexpr std::string_view modes = "";
@@ -344,7 +345,7 @@ struct Member {
   std::string name;
   std::vector<Type> types;
   int ways_to_nothing;
-  bool poison, poison_of_results, overlap, moves_outputs, shares, calls_others, in_device_memory, of_host, dealt;
+  bool poison, poison_of_results, overlap, moves_outputs, shares, calls_others, in_device_memory, of_host, dealt, together;
   index largest;
   std::string_view modes, mistake_of_device, fault_memory, fault_sizes;
   index least_on_device, bytes_on_device;
@@ -356,7 +357,7 @@ struct Join {
   explicit Join(const char* name) {
     members().push_back({name, types(), First::ways_to_nothing, First::poison, First::poison_of_results, First::overlap,
                          First::moves_outputs, First::shares, First::calls_others, First::in_device_memory,
-                         First::of_host, First::dealt, First::largest, First::modes, First::mistake_of_device,
+                         First::of_host, First::dealt, First::together, First::largest, First::modes, First::mistake_of_device,
                          First::fault_memory, First::fault_sizes, First::least_on_device, First::bytes_on_device});
   }
   /// All of them; with a sanitizer, which has the same templates to look at in each, the first and the last.
