@@ -83,7 +83,8 @@ int main(int argc, char** argv) {
     return counted({.routine = routine, .element = Precision::d, .m = m, .n = n, .part = Part::lower});
   };
   for (const index n : {8192, 16384, 32768, 65536})
-    for (const auto& [title, routine] : {std::pair{"dpotrf", Routine::dpotrf}, {"dgetrf", Routine::dgetrf}, {"dgeqrf", Routine::dgeqrf}})
+    for (const auto& [title, routine] :
+         {std::pair{"dpotrf", Routine::dpotrf}, {"dgetrf", Routine::dgetrf}, {"dgeqrf", Routine::dgeqrf}})
       print_line(title, factors(routine, n, n), profile);
   print_line("dgeqrf", factors(Routine::dgeqrf, 131072, 2048), profile);
   print_line("dgeqrf", factors(Routine::dgeqrf, 1048576, 64), profile);

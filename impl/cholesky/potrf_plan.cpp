@@ -16,7 +16,9 @@ constexpr index most_panels = 16, least_panel = 1024, panel_in_place = 4096, wid
 constexpr index most_streamed = 128;  // panels: of more, the list of steps would take more than it could be worth
 constexpr index slots = 2;            // of panels that come and go, and of strips
 constexpr index widest_together = 1024, panels_together = 16;  // of a place
-constexpr index arriving = 2;  // of a place's panels, while one is factored and subtracted from all
+// Of a place's panels, from the next one to be factored on: those behind them get several panels' share as one product,
+// and have time to arrive.
+constexpr std::size_t looked_after = 3;
 
 class Planner {
  public:
@@ -76,8 +78,8 @@ class Planner {
     std::size_t next = 0;  // of the place's own, to be factored
     for (index panel = 0; panel < count; ++panel) {
       const Part of = part(panel), below = behind(of);
-      const std::vector<Plan::Access> needed = below.count > 0 ? std::vector{Plan::read(a, block(below, of))}
-                                                               : std::vector<Plan::Access>{};
+      const std::vector<Plan::Access> needed =
+          below.count > 0 ? std::vector{Plan::read(a, block(below, of))} : std::vector<Plan::Access>{};
       if (owner_of(panel, places) == place) {
         subtract_until(next++, panel, 0);
         factor_diagonal(panel, a);
@@ -90,10 +92,8 @@ class Planner {
         plan_.fetch(static_cast<int>(panel), needed);
       }
       if (next == own.size()) continue;
-      const bool is_next = owner_of(panel + 1, places) == place;
-      if (is_next) subtract_until(next, panel + 1, 0);
-      const std::size_t there = static_cast<std::size_t>(arriving * (panel + 1)) + 1;
-      for (std::size_t i = next + (is_next ? 1 : 0); i < std::min(own.size(), std::max(there, next + 2)); ++i)
+      subtract_until(next, panel + 1, 0);
+      for (std::size_t i = next + 1; i < std::min(own.size(), next + looked_after); ++i)
         subtract_until(i, panel + 1, 1);
     }
   }
@@ -178,8 +178,8 @@ class Planner {
     const Plan::Access x = Plan::read(from, block(panel, earlier));
     multiply(x, x, Plan::update(to, block(panel, panel)), part_of(uplo_), stream);
     if (below.count > 0)
-      multiply(Plan::read(from, block(below, earlier)), x, Plan::update(to, block(below, panel)),
-               blaslift::Part::whole, stream);
+      multiply(Plan::read(from, block(below, earlier)), x, Plan::update(to, block(below, panel)), blaslift::Part::whole,
+               stream);
   }
   /// z -= x y^H of parts of L; of U, of which they are the adjoints, z -= y^H x.
   void multiply(const Plan::Access& x, const Plan::Access& y, const Plan::Access& z, blaslift::Part of_z,

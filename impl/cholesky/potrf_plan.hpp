@@ -7,10 +7,9 @@
 // Where the device has no room for the triangle, two panels are there at a time, and the earlier ones come again in
 // strips, from where they have been brought to.
 //
-// Where several places compute it together, panels are dealt out in turns, narrower ones.  Each place subtracts what a
-// factored panel makes of its own as soon as it has got that (right-looking): from the next panel to be factored first,
-// and from the others in the device's second stream.  What of those has hardly arrived waits, and gets several panels'
-// share as one product.
+// Where several places compute it together, panels are dealt out in turns, narrower ones.  As soon as a place has got a
+// factored panel, it subtracts what that makes of the next one that it is to factor, and in the device's second stream
+// of some behind that.  Others wait, and get several panels' share as one product.
 #pragma once
 #include "impl/plan/plan.hpp"
 

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "impl/core/stored.hpp"
-#include "kernels/trsm.hpp"
+#include "impl/lu/getrf_steps.hpp"
 
 namespace blaslift {
 namespace {
@@ -12,10 +12,8 @@ namespace {
 constexpr index most_panels = 16, least_panel = 2048, round = 64;
 // A panel is a small part of what there is room for.
 constexpr index panels_in_memory = 16;
-constexpr index widest_together = 1024, panels_together = 16;  // of a place
-constexpr index arriving = 2;  // of a place's panels, while one is factored and subtracted from all
 
-enum { operand_a, operand_pivots, operand_failed };
+using namespace getrf_steps;
 
 class Planner {
  public:
@@ -31,9 +29,7 @@ class Planner {
     a_ = {area >= 0 ? area : plan_.add_area("A", m, n), a, 0, 0};
     failed_ = plan_.add_area("failed", cut.panels(factored()), 1);
     rows_ = RowGroups(plan_, precision, m, factored(), cut.panel);
-    if (const std::size_t bytes = leased_bytes(static_cast<index>(trsm_workspace(solving(cut.panel, cut.panel))), 1, 1))
-      workspaces_ =
-          plan_.add_area("workspaces", static_cast<index>(bytes / element_size(precision)), cut.panels(factored()));
+    workspaces_ = getrf_steps::add_workspaces(plan_, precision, cut, n, factored(), cut.panel);
   }
 
   void make_steps() {
@@ -53,47 +49,6 @@ class Planner {
     plan_.download({failed_, operand_failed_}, {0, 0, cut_.panels(factored()), 1});
   }
 
-  /// One place's of several.
-  void make_steps_together(int place, int places) {
-    const index count = cut_.panels(n_), groups = rows_.groups();
-    plan_.place = place, plan_.places = places, plan_.pieces = static_cast<int>(groups);
-    shared_ = plan_.add_area("shared", m_, cut_.panel);
-    std::vector<index> own, done;  // panels of the place; and so many panels' share is in each
-    for (index panel = 0; panel < count; ++panel)
-      if (owner_of(panel, places) == place) {
-        own.push_back(panel), done.push_back(0);
-        plan_.upload(a_, {0, columns(panel).first, m_, columns(panel).count});
-      } else {
-        plan_.elsewhere.push_back({operand_a_, {0, columns(panel).first, m_, columns(panel).count}});
-        if (panel < groups) plan_.elsewhere.push_back({operand_failed_, {panel, 0, 1, 1}});
-      }
-    std::size_t next = 0;  // of the place's own, to be factored
-    for (index panel = 0; panel < groups; ++panel) {
-      const bool is_own = owner_of(panel, places) == place;
-      if (is_own) {
-        subtract_until(own[next], done[next], panel, 0);
-        factor(panel);
-        ++next;
-      }
-      const bool wanted = next < own.size();
-      is_own ? publish(panel) : fetch(panel, wanted);
-      if (is_own && panel > 0) bring_known(panel);
-      there_.push_back(is_own || wanted);
-      const bool is_next = wanted && own[next] == panel + 1;
-      if (is_next) subtract_until(own[next], done[next], panel + 1, 0);
-      settle(panel, [&](index earlier) { return owner_of(earlier, places) == place; });
-      if (!wanted) continue;
-      const std::size_t arrived = static_cast<std::size_t>(arriving * (panel + 1)) + 1;
-      for (std::size_t i = next + (is_next ? 1 : 0); i < std::min(own.size(), std::max(arrived, next + 2)); ++i)
-        subtract_until(own[i], done[i], panel + 1, 1);
-    }
-    for (; next < own.size(); ++next) {
-      subtract_until(own[next], done[next], groups, 0);
-      bring_known(own[next]);
-    }
-    plan_.download({rows_.area(), operand_pivots_}, {0, 0, factored(), 1});
-  }
-
   AddedGetrf added() const { return {a_, rows_}; }
 
  private:
@@ -104,67 +59,6 @@ class Planner {
   Part columns(index panel) const { return {panel * cut_.panel, std::min(cut_.panel, n_ - panel * cut_.panel)}; }
   /// Rows of U that a panel makes.
   Part rows(index panel) const { return {panel * cut_.panel, std::min(cut_.panel, factored() - panel * cut_.panel)}; }
-
-  // ---- together
-
-  /// Of a place's own panel.
-  void subtract_until(index panel, index& done, index end, std::int8_t stream) {
-    const Part own = columns(panel);
-    for (index earlier = done; earlier < end; ++earlier)
-      rows_.exchange(plan_, earlier, a_, own.first, own.count, false, stream);
-    for (; done < end; ++done) eliminate(done, panel, stream);
-  }
-  Block with_below(index panel) const {
-    const Part own = columns(panel);
-    return {own.first, own.first, m_ - own.first, own.count};
-  }
-  void publish(index panel) {
-    const Block b = with_below(panel);
-    const Plan::Access copy{{shared_, {0, 0, b.rows, b.cols}}, AccessMode::write, {operand_a_, b.row, b.col}};
-    plan_.compute(Assign{.precision = precision_,
-                         .part = blaslift::Part::whole,
-                         .strict = false,
-                         .transposed = false,
-                         .m = b.rows,
-                         .n = b.cols,
-                         .below = 0,
-                         .A = nullptr,
-                         .lda = 0,
-                         .C = nullptr,
-                         .ldc = 0},
-                  {Plan::read(a_, b), copy}, Scalar::one);
-    plan_.share(static_cast<int>(panel), {rows_.written(panel, operand_pivots_), copy});
-    plan_.download({failed_, operand_failed_}, {panel, 0, 1, 1});
-  }
-  void fetch(index panel, bool factors) {
-    std::vector<Plan::Access> parts{rows_.written(panel, operand_pivots_)};
-    if (factors) parts.push_back(Plan::read(a_, with_below(panel)));
-    plan_.fetch(static_cast<int>(panel), std::move(parts));
-  }
-  /// As for one place, of the columns that are there; rows of L go home that are the place's own.
-  void settle(index panel, const auto& is_own) {
-    const bool last = panel + 1 == rows_.groups();
-    for (index first = 0, end = 0; first < panel; first = end) {
-      const auto is_there = [&](index i) { return there_[static_cast<std::size_t>(i)]; };
-      for (end = first + 1; end < panel && is_there(end) == is_there(first); ++end) {
-      }
-      if (is_there(first))
-        rows_.exchange(plan_, panel, a_, columns(first).first, columns(end).first - columns(first).first,
-                       false, 1);
-    }
-    for (index earlier = 0; earlier <= panel; ++earlier)
-      if (is_own(earlier))
-        plan_.download(a_, {columns(panel).first, columns(earlier).first,
-                            last ? m_ - columns(panel).first : rows(panel).count, columns(earlier).count});
-  }
-
-  /// Rows of U in columns that have got all panels' share.
-  void bring_known(index panel) {
-    const Part own = columns(panel);
-    plan_.download(a_, {0, own.first, std::min(own.first, factored()), own.count});
-  }
-
-  // ---- either
 
   /// What earlier panels make of one: all rows are exchanged as theirs are, then products are subtracted.
   void bring_up_to_date(index panel, index begin, index end, std::int8_t stream = 0) {
@@ -185,8 +79,7 @@ class Planner {
         Plan::read(a_, {pivots.first, pivots.first, pivots.count, pivots.count}, blaslift::Part::lower),
         Plan::update(a_, known)};
     if (workspaces_ >= 0) {
-      prepared_.resize(static_cast<std::size_t>(rows_.groups()));
-      solve.prepared = std::exchange(prepared_[static_cast<std::size_t>(earlier)], char{1});
+      solve.prepared = panel > earlier + 1;
       const index bytes = plan_.areas[static_cast<std::size_t>(workspaces_)].rows;
       accesses.push_back(
           {{workspaces_, {0, earlier, bytes, 1}}, solve.prepared ? AccessMode::update : AccessMode::write});
@@ -224,23 +117,7 @@ class Planner {
     plan_.download(a_, {own.first, 0, last ? m_ - own.first : rows(panel).count, own.first + own.count});
   }
 
-  /// With the L of a panel.
-  Trsm solving(index order, index others) const {
-    return {.precision = precision_,
-            .side = Side::left,
-            .uplo = Uplo::lower,
-            .trans = Op::none,
-            .unit = true,
-            .m = order,
-            .n = others,
-            .alpha = nullptr,
-            .A = nullptr,
-            .lda = 0,
-            .B = nullptr,
-            .ldb = 0,
-            .way = trsm_way(precision_, cut_.panel, n_),
-            .block = trsm_block(cut_.panel)};
-  }
+  Trsm solving(index order, index others) const { return getrf_steps::solving(precision_, cut_, n_, order, others); }
 
   Plan& plan_;
   const int operand_a_, operand_pivots_, operand_failed_;
@@ -249,18 +126,8 @@ class Planner {
   const GetrfCut& cut_;
   Plan::Origin a_{};
   RowGroups rows_{};
-  int failed_ = -1, workspaces_ = -1, shared_ = -1;
-  std::vector<char> prepared_{};  ///< by panel: its part of the workspaces
-  std::vector<char> there_{};     ///< by panel: the place has its factors
+  int failed_ = -1, workspaces_ = -1;
 };
-
-Plan begun(index m, index n, const GetrfCut& cut) {
-  const index factored = std::min(m, n);
-  Plan plan;
-  plan.operands = {
-      {"A", m, n, true}, {"pivots", factored, 1, true, true}, {"failed", cut.panels(factored), 1, true, true}};
-  return plan;
-}
 
 }  // namespace
 
@@ -278,11 +145,15 @@ Plan::Access RowGroups::written(index group, int operand) const {
 
 void RowGroups::exchange(Plan& plan, index group, const Plan::Origin& origin, index first_col, index cols,
                          bool backward, std::int8_t stream) {
-  const Block block{first(group), first_col, rows_ - first(group), cols};
+  exchange(plan, group, Plan::update(origin, {first(group), first_col, rows_ - first(group), cols}), backward, stream);
+}
+
+void RowGroups::exchange(Plan& plan, index group, const Plan::Access& columns, bool backward, std::int8_t stream) {
+  const Block& block = columns.region.block;
   const std::size_t at = static_cast<std::size_t>(group);
   RowSwaps swaps{.precision = precision_,
                  .m = block.rows,
-                 .n = cols,
+                 .n = block.cols,
                  .A = nullptr,
                  .lda = 0,
                  .count = count(group),
@@ -291,7 +162,7 @@ void RowGroups::exchange(Plan& plan, index group, const Plan::Origin& origin, in
   swaps.backward = backward;
   swaps.stream = stream;
   plan.compute(swaps,
-               {Plan::update(origin, block),
+               {columns,
                 {{pivots_, {first(group), 0, count(group), 1}}, AccessMode::read},
                 {{moves_, {0, group, plan.areas[static_cast<std::size_t>(moves_)].rows, 1}},
                  prepared_[at] ? AccessMode::read : AccessMode::write}},
@@ -310,24 +181,6 @@ GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory) {
   Plan plan = begun(m, n, cut);
   Planner(plan, m, n, precision, cut, operand_a, operand_pivots, operand_failed, -1);
   return plan.bytes(element) <= memory ? cut : GetrfCut{};
-}
-
-GetrfCut getrf_cut_together(index m, index n, Precision precision, std::size_t memory, int places) {
-  const std::size_t element = element_size(precision);
-  const index even = (n + places * panels_together - 1) / (places * panels_together);
-  GetrfCut cut{std::min(widest_together, even >= round ? (even + round - 1) / round * round : even)};
-  if (cut.panels(std::min(m, n)) < places ||
-      static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element) > static_cast<double>(memory))
-    return {};
-  const Plan plan = plan_getrf_together(m, n, precision, cut, 0, places);
-  return plan.bytes(element) <= memory ? cut : GetrfCut{};
-}
-
-Plan plan_getrf_together(index m, index n, Precision precision, const GetrfCut& cut, int place, int places) {
-  Plan plan = begun(m, n, cut);
-  Planner(plan, m, n, precision, cut, operand_a, operand_pivots, operand_failed, -1).make_steps_together(place, places);
-  plan.after = order_of(plan);
-  return plan;
 }
 
 AddedGetrf add_getrf(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut, int a, int pivots,

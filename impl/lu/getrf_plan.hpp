@@ -46,8 +46,10 @@ class RowGroups {
   /// @param operand  that they come home to
   Plan::Access written(index group, int operand) const;
   /// Exchanges the rows of a block of columns, which spans them all.
-  void exchange(Plan& plan, index group, const Plan::Origin& origin, index first_col, index cols,
-                bool backward = false, std::int8_t stream = 0);
+  void exchange(Plan& plan, index group, const Plan::Origin& origin, index first_col, index cols, bool backward = false,
+                std::int8_t stream = 0);
+  /// The same of any columns, from the group's first row on.
+  void exchange(Plan& plan, index group, const Plan::Access& columns, bool backward, std::int8_t stream);
   int area() const { return pivots_; }
 
  private:

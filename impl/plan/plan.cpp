@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <functional>
 #include <optional>
+#include <variant>
 
 #include "impl/core/stored.hpp"
+#include "kernels/trsm.hpp"
 
 namespace blaslift {
 namespace {
@@ -106,10 +108,13 @@ class Checker {
       if (x.mode != AccessMode::read && s.kind == Plan::Kind::compute && contents(x).is_home(b, x.of))
         return "writes what has been brought home";
     }
+    if (s.kind == Plan::Kind::compute)
+      if (const auto* system = std::get_if<Trsm>(&s.operation); system && !has_room(*system, s))
+        return "its workspace is too small";
     for (const Shared& x : shared_)
       for (const Plan::Access& by : s.accesses)
-        if (by.mode != AccessMode::read && by.region.area == x.region.area && overlap(by.region.block, x.region.block) &&
-            next_piece_ < std::min(x.piece + plan_.places, plan_.pieces))
+        if (by.mode != AccessMode::read && by.region.area == x.region.area &&
+            overlap(by.region.block, x.region.block) && next_piece_ < std::min(x.piece + plan_.places, plan_.pieces))
           return "writes what others may be reading";
     if (s.kind == Plan::Kind::upload || s.kind == Plan::Kind::download)
       if (const char* fault = transfer(s)) return fault;
@@ -156,8 +161,13 @@ class Checker {
     return nullptr;
   }
 
-  /// Pieces come in order, each from its owner.  Once each of the others has one that follows on a piece, or there is no
-  /// such one, all have got it.
+  static bool has_room(const Trsm& system, const Plan::Step& s) {
+    const Block none{}, &room = s.accesses.size() > 2 ? s.accesses[2].region.block : none;
+    return static_cast<std::size_t>(room.rows * room.cols) * element_size(system.precision) >= trsm_workspace(system);
+  }
+
+  /// Pieces come in order, each from its owner.  Once each of the others has one that follows on a piece, or there is
+  /// no such one, all have got it.
   const char* piece(const Plan::Step& s) {
     if (s.piece < next_piece_) return "not the next piece";
     if ((s.kind == Plan::Kind::fetch) == (owner_of(s.piece, plan_.places) == plan_.place)) return "of another place";

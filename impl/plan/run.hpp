@@ -131,8 +131,9 @@ class PlanRun {
   /// Copies a part of such a piece, m x n, to this device.
   Status copy_shared(const OnDevice& from, T* to, index ldt, index m, index n) {
     ++next_;
-    return lane_.copy_shared(from, {.device = to, .ldd = ldt, .host = nullptr, .ldh = 0, .rows = m, .cols = n, .element = sizeof(T)},
-                             after());
+    return lane_.copy_shared(
+        from, {.device = to, .ldd = ldt, .host = nullptr, .ldh = 0, .rows = m, .cols = n, .element = sizeof(T)},
+        after());
   }
 
   /// Downloads that have been asked for.

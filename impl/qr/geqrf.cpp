@@ -100,8 +100,7 @@ Computed geqrf(const Site& site, const GeqrfArgs<T>* args, Replay replay) {
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
-       .judging = {
-           .judge = judge<T>, .with = judged_with_qr<T>, .alone = always<GeqrfArgs<T>>, .same_as = same_as<T>}},
+       .judging = {.judge = judge<T>, .with = judged_with_qr<T>, .alone = always<GeqrfArgs<T>>, .same_as = same_as<T>}},
       Together{});
 }
 

@@ -59,8 +59,8 @@ class Factoring : public QrRun<T> {
                             placement_.A.direct);
       }
       case QrStepKind::share:
-        return QrRun<T>::share(piece(s), {{.memory = this->v(s.col), .ld = p_.m},
-                                          {.memory = this->t(s.col, s.col), .ld = p_.block}});
+        return QrRun<T>::share(
+            piece(s), {{.memory = this->v(s.col), .ld = p_.m}, {.memory = this->t(s.col, s.col), .ld = p_.block}});
       case QrStepKind::fetch: return fetch(s);
       case QrStepKind::remake:
         return this->then(
@@ -76,7 +76,8 @@ class Factoring : public QrRun<T> {
     Status status = Status::done;
     const auto* parts = this->shared(piece(s), status);
     if (status == Status::done) status = this->copy_shared((*parts)[0], this->v(s.col), p_.m, p_.m - s.col, s.cols);
-    if (status == Status::done) status = this->copy_shared((*parts)[1], this->t(s.col, s.col), p_.block, s.cols, s.cols);
+    if (status == Status::done)
+      status = this->copy_shared((*parts)[1], this->t(s.col, s.col), p_.block, s.cols, s.cols);
     return status;
   }
 
@@ -295,9 +296,9 @@ Outcome execute(const QPlan& plan, const OrmqrArgs<T>& args, const QPlacement& p
   return run.run(plan.after, keep_going, [&](std::size_t step) { return run.ask(step); });
 }
 
-#define INSTANTIATE(T)                                                                                              \
-  template Outcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)(),  \
-                           Seat*);                                                                                   \
+#define INSTANTIATE(T)                                                                                             \
+  template Outcome execute(const QrPlan&, const GeqrfArgs<T>&, const QrPlacement&, std::size_t, Lane&, bool (*)(), \
+                           Seat*);                                                                                 \
   template Outcome execute(const QPlan&, const OrmqrArgs<T>&, const QPlacement&, std::size_t, Lane&, bool (*)());
 INSTANTIATE(float)
 INSTANTIATE(double)

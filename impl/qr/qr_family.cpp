@@ -127,8 +127,8 @@ std::optional<double> qr_together(const Problem& p, const Profile& profile, int 
   const QrCut cut = qr_cut_together(p.m, p.n, widths, element_size(p.element), memory, places);
   if (cut.block == 0) return std::nullopt;
   const Factoring work = factoring(static_cast<double>(p.m), factored(p), p.flops, 2, p.precision(), profile);
-  // Of two H200 (FP64, order 8,192, 16,384 and 32,768): 39, 128 and 633 ms.  A block's own updates and the next one's are
-  // in the chain, too, and slower than they would be alone.
+  // Of two H200 (FP64, order 8,192, 16,384 and 32,768): 39, 128 and 633 ms.  A block's own updates and the next one's
+  // are in the chain, too, and slower than they would be alone.
   constexpr double seconds_a_column = 1.8e-6, slower = 2.4, flops_beside = 6;
   const double k = static_cast<double>(factored(p)), rows = static_cast<double>(p.m) - k / 2,
                flops = flops_beside * rows * k * static_cast<double>(cut.block) * (is_complex(p.precision()) ? 4 : 1),

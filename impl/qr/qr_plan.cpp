@@ -11,8 +11,12 @@ namespace {
 
 /// Blocks to a piece of what a stream's updates change: narrower products are slow.
 constexpr index stream_piece = 4;
+/// Groups of a gang's place's columns that arrive while the first blocks are factored, one after the other: no more
+/// than there are sets of V and T.
+constexpr index arriving = 4;
 
-constexpr const char* names[] = {"upload", "panel", "update", "join", "download", "reflectors", "remake", "share", "fetch"};
+constexpr const char* names[] = {"upload",     "panel",  "update", "join", "download",
+                                 "reflectors", "remake", "share",  "fetch"};
 
 class Planner {
  public:
@@ -56,7 +60,13 @@ class Planner {
       while (col < n && !plan_.has(col)) col = plan_.first_of(col) + block;
       return std::min(col, n);
     };
+    const index blocks = (plan_.part + block - 1) / block, group = (blocks + arriving - 1) / arriving;
+    const auto start_of_block = [&](index number) { return number < blocks ? plan_.column_at(number * block) : n; };
+    const auto columns = [&](index from, index to) {  // those of the place that lie there
+      return (to < n ? plan_.within(to) : plan_.part) - plan_.within(from);
+    };
     for (index col = next_own(0); col < n; col = next_own(col + block)) add({QrStepKind::upload, col, width(col)});
+    index there = start_of_block(std::max<index>(group, 2));  // columns before it have what is applied to all
     for (index col = 0; col < k; col += block) {
       const index cols = std::min(block, k - col), next = next_own(col + cols);
       if (plan_.has(col)) {
@@ -67,9 +77,16 @@ class Planner {
         add({QrStepKind::fetch, col, cols});
       }
       if (next == n) continue;
-      const index first = width(next), rest = plan_.part - plan_.within(next) - first;
-      add({QrStepKind::update, col, cols, next, first});
-      if (rest > 0) add({QrStepKind::update, col, cols, next_own(next + first), rest, 1});
+      add({QrStepKind::update, col, cols, next, width(next)});
+      const index others = next_own(next + width(next));
+      if (others < there) add({QrStepKind::update, col, cols, others, columns(others, there), 1});
+      // Those that come now, or are next but one, have missed what was applied to the others.
+      const index wanted = others < n ? plan_.within(others) / block + 1 : blocks,
+                  end = col + block < k ? start_of_block(std::max((col / block + 2) * group, wanted)) : n;
+      if (there < end)
+        for (index earlier = 0; earlier <= col; earlier += block)
+          add({QrStepKind::update, earlier, std::min(block, k - earlier), there, columns(there, end), 1});
+      there = std::max(there, end);
     }
     for (index col = next_own(k); col < n; col = next_own(col + width(col)))
       add({QrStepKind::download, col, width(col)});
@@ -415,7 +432,8 @@ QrPlan plan_qr_together(index m, index n, index block, index panel, int place, i
 QrCut qr_cut_together(index m, index n, const QrWidths& widths, std::size_t element, std::size_t memory, int places) {
   // Many, since the last ones are computed by few places; but not so narrow that they gain nothing of it.
   constexpr index blocks_of_a_place = 16, narrowest = 128;
-  const index k = std::min(m, n), even = k / places, many = (k + places * blocks_of_a_place - 1) / (places * blocks_of_a_place),
+  const index k = std::min(m, n), even = k / places,
+              many = (k + places * blocks_of_a_place - 1) / (places * blocks_of_a_place),
               block = std::min(widths.block, std::max(many, std::min(narrowest, even))),
               panel = std::min(block, widths.panel);
   if (block == 0) return {0, 0, 0};

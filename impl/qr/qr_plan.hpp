@@ -14,9 +14,9 @@
 // each gets all reflectors before it, which come back from where they were brought to, and is then factored like a
 // matrix of its own (left-looking: a column is sent, and brought back, once).
 //
-// Where several places compute it together, blocks of columns are dealt out in turns.  Each place gets V and T of a block
-// from the place that has factored it, and applies them to what it has on the right, to the block that it factors next
-// first.  There are so many sets of V and T that none is overwritten that another place might be copying.
+// Where several places compute it together, blocks of columns are dealt out in turns.  Each place gets V and T of a
+// block from the place that has factored it, and applies them to what it has on the right, to the block that it factors
+// next first.  There are so many sets of V and T that none is overwritten that another place might be copying.
 //
 // The list is in an order in which it could run step by step.  What may overlap follows from what each step reads and
 // writes.
@@ -53,10 +53,10 @@ struct QrStep {
 
 struct QrPlan {
   index m = 0, n = 0;
-  index block = 0;  ///< columns; a block's V and T are in set number (col / block) % sets()
-  index panel = 0;  ///< columns at most
-  index part = 0;   ///< columns of A on the device at a time: n, or whole blocks
-  index lead = 0;   ///< so many blocks' updates are a stream; not where A comes in parts
+  index block = 0;            ///< columns; a block's V and T are in set number (col / block) % sets()
+  index panel = 0;            ///< columns at most
+  index part = 0;             ///< columns of A on the device at a time: n, or whole blocks
+  index lead = 0;             ///< so many blocks' updates are a stream; not where A comes in parts
   int place = 0, places = 1;  ///< of a gang: which one of how many, and `part` is what it has of A, side by side
   std::vector<QrStep> steps{};
   Order after{};

@@ -159,10 +159,9 @@ SecondsOfParts seconds_apart(Runtime& r, const Policy& policy, const Problem& pr
                              std::function<std::vector<Problem>(int places)> parts) {
   return [&r, policy, problem, parts = std::move(parts)](int places, double spared) {
     const Device& device = r.first.device;
-    return seconds_of_parts(problem, parts(places), places, device.profile(), device.backend().facts().exchanges,
-                            spared, [&](const Problem& part, double kept) {
-                              return cost_at(r.first, policy, part, kept).seconds;
-                            });
+    return seconds_of_parts(
+        problem, parts(places), places, device.profile(), device.backend().facts().exchanges, spared,
+        [&](const Problem& part, double kept) { return cost_at(r.first, policy, part, kept).seconds; });
   };
 }
 

@@ -67,8 +67,8 @@ Decision decide_part(const Place& place, const Policy& policy, const Problem& pa
 /// @param job  owns what it needs: it outlives the call if a handler of the program's leaves that by a jump
 void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int number)> job);
 
-/// Calls job(place, number) at each of so many places at once, as above, and waits until all have ended.  None waits for
-/// another call's part that waits for this one's: one such call at a time.
+/// Calls job(place, number) at each of so many places at once, as above, and waits until all have ended.  None waits
+/// for another call's part that waits for this one's: one such call at a time.
 /// @param missing  void(): of a place whose worker cannot be had; its job is not called
 void at_all_places(Runtime& r, int places, std::function<void(Place&, int number)> job,
                    const std::function<void()>& missing);

@@ -308,7 +308,8 @@ Status EngineLane::share(After after, void*& mark) {
 }
 
 Status EngineLane::copy_shared(const OnDevice& from, const Transfer& to, After after) {
-  const Status status = unless_failed_ask([&] { return ask_peer(after, [&] { return fetch(Queue::peer, from, to); }); });
+  const Status status =
+      unless_failed_ask([&] { return ask_peer(after, [&] { return fetch(Queue::peer, from, to); }); });
   if (status == Status::done)
     exchanged_.fetch_add(static_cast<std::uint64_t>(to.rows * to.cols) * to.element, std::memory_order_relaxed);
   return status;

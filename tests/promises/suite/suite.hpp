@@ -345,7 +345,8 @@ struct Member {
   std::string name;
   std::vector<Type> types;
   int ways_to_nothing;
-  bool poison, poison_of_results, overlap, moves_outputs, shares, calls_others, in_device_memory, of_host, dealt, together;
+  bool poison, poison_of_results, overlap, moves_outputs, shares, calls_others, in_device_memory, of_host, dealt,
+      together;
   index largest;
   std::string_view modes, mistake_of_device, fault_memory, fault_sizes;
   index least_on_device, bytes_on_device;
@@ -355,10 +356,26 @@ std::vector<Member>& members();
 template <class First, class... Others>
 struct Join {
   explicit Join(const char* name) {
-    members().push_back({name, types(), First::ways_to_nothing, First::poison, First::poison_of_results, First::overlap,
-                         First::moves_outputs, First::shares, First::calls_others, First::in_device_memory,
-                         First::of_host, First::dealt, First::together, First::largest, First::modes, First::mistake_of_device,
-                         First::fault_memory, First::fault_sizes, First::least_on_device, First::bytes_on_device});
+    members().push_back({name,
+                         types(),
+                         First::ways_to_nothing,
+                         First::poison,
+                         First::poison_of_results,
+                         First::overlap,
+                         First::moves_outputs,
+                         First::shares,
+                         First::calls_others,
+                         First::in_device_memory,
+                         First::of_host,
+                         First::dealt,
+                         First::together,
+                         First::largest,
+                         First::modes,
+                         First::mistake_of_device,
+                         First::fault_memory,
+                         First::fault_sizes,
+                         First::least_on_device,
+                         First::bytes_on_device});
   }
   /// All of them; with a sanitizer, which has the same templates to look at in each, the first and the last.
   static std::vector<Type> types() {

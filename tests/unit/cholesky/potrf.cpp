@@ -208,9 +208,10 @@ TYPED_TEST(PotrfExecute, PlacesFactorTogetherInEveryOrderWithTheSameBits) {
       const std::vector<Outcome> outcomes = run_together(places, [&](Seat& seat) -> Outcome {
         Shuffled lane(seed);
         std::vector<T> failed(static_cast<std::size_t>(x.cut.panels(x.n)));
-        return run_leased<T>(plans[static_cast<std::size_t>(seat.number())],
-                             {{x.A.data(), x.A.ld(), {}}, {failed.data(), x.cut.panels(x.n)}}, {}, lane,
-                             [&] { return std::count(failed.begin(), failed.end(), T(0)) == std::ssize(failed); }, &seat);
+        return run_leased<T>(
+            plans[static_cast<std::size_t>(seat.number())],
+            {{x.A.data(), x.A.ld(), {}}, {failed.data(), x.cut.panels(x.n)}}, {}, lane,
+            [&] { return std::count(failed.begin(), failed.end(), T(0)) == std::ssize(failed); }, &seat);
       });
       ASSERT_TRUE(all_well(outcomes)) << x.text();
       x.expect_factored(x.A);
@@ -240,8 +241,9 @@ TYPED_TEST(PotrfExecute, PlacesTakeBackTogether) {
       Shuffled lane(round);
       std::vector<T> failed(static_cast<std::size_t>(x.cut.panels(x.n)));
       const Plan plan = plan_potrf_together(x.uplo, x.n, precision_of<T>, x.cut, seat.number(), places);
-      return run_leased<T>(plan, {{x.A.data(), x.A.ld(), {}}, {failed.data(), x.cut.panels(x.n)}}, {}, lane,
-                           [&] { return seat.number() != unsound; }, &seat);
+      return run_leased<T>(
+          plan, {{x.A.data(), x.A.ld(), {}}, {failed.data(), x.cut.panels(x.n)}}, {}, lane,
+          [&] { return seat.number() != unsound; }, &seat);
     });
     for (const Outcome& y : outcomes) ASSERT_TRUE(y.status == Status::done && y.taken_back) << x.text();
     ASSERT_TRUE(x.A == x.A0) << x.text();

@@ -16,7 +16,8 @@ struct Shape {
   index part = n;
   index lead = 0;
 };
-constexpr Shape shapes[] = {{40, 37, 3, 3, 37, 2}, {20, 60, 2, 1, 60, 2}, {70, 33, 4, 2, 33, 1}, {90, 90, 4, 2, 90, 4},
+constexpr Shape shapes[] = {{2, 29, 1, 1},         {3, 50, 2, 2},         {40, 37, 3, 3, 37, 2}, {20, 60, 2, 1, 60, 2},
+                            {70, 33, 4, 2, 33, 1}, {90, 90, 4, 2, 90, 4},
 
                             {1, 1, 1, 1},          {9, 1, 4, 2},          {1, 9, 4, 2},          {8, 8, 4, 4},
                             {30, 20, 8, 2},        {20, 30, 8, 2},        {25, 25, 8, 3},        {40, 17, 6, 6},
@@ -125,7 +126,14 @@ TEST(QrPlan, OfSeveralPlacesComputesAQr) {
 TEST(QrCut, IsForSeveralPlacesWhereEachHasRoomAndABlock) {
   const QrWidths widths{512, 128};
   for (const int places : {2, 3, 8})
-    for (const auto& [m, n] : {std::pair<index, index>{1, 1}, {5, 5}, {7, 100}, {100, 7}, {8192, 8192}, {32768, 32768}, {131072, 2048}, {1048576, 64}}) {
+    for (const auto& [m, n] : {std::pair<index, index>{1, 1},
+                               {5, 5},
+                               {7, 100},
+                               {100, 7},
+                               {8192, 8192},
+                               {32768, 32768},
+                               {131072, 2048},
+                               {1048576, 64}}) {
       const QrCut cut = qr_cut_together(m, n, widths, sizeof(double), std::size_t{1} << 40, places);
       const index k = std::min(m, n);
       EXPECT_EQ(cut.block > 0, k >= places) << m << " x " << n << " by " << places;

@@ -160,9 +160,8 @@ class Shuffled final : public Lane {
     return asked;
   }
   Status copy_shared(const OnDevice& from, const Transfer& to, After after) override {
-    return add(after, [from, to] {
-      copy_block(to.device, to.ldd, from.memory, from.ld, to.rows, to.cols, to.element);
-    });
+    return add(after,
+               [from, to] { copy_block(to.device, to.ldd, from.memory, from.ld, to.rows, to.cols, to.element); });
   }
   Status await(const std::atomic<bool>& landed) override {
     while (!landed)

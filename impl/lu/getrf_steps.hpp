@@ -1,0 +1,48 @@
+// What plans of LU factorisations by one place and by several have in common.
+#pragma once
+#include <algorithm>
+
+#include "impl/core/stored.hpp"
+#include "impl/lu/getrf_plan.hpp"
+#include "kernels/trsm.hpp"
+
+namespace blaslift::getrf_steps {
+
+enum { operand_a, operand_pivots, operand_failed };
+
+inline Plan begun(index m, index n, const GetrfCut& cut) {
+  const index factored = std::min(m, n);
+  Plan plan;
+  plan.operands = {
+      {"A", m, n, true}, {"pivots", factored, 1, true, true}, {"failed", cut.panels(factored), 1, true, true}};
+  return plan;
+}
+
+/// With the L of a panel.
+inline Trsm solving(Precision precision, const GetrfCut& cut, index n, index order, index others) {
+  return {.precision = precision,
+          .side = Side::left,
+          .uplo = Uplo::lower,
+          .trans = Op::none,
+          .unit = true,
+          .m = order,
+          .n = others,
+          .alpha = nullptr,
+          .A = nullptr,
+          .lda = 0,
+          .B = nullptr,
+          .ldb = 0,
+          .way = trsm_way(precision, cut.panel, n),
+          .block = trsm_block(cut.panel)};
+}
+
+/// A column of workspace for each panel's L, with which up to so many columns are solved at once; negative: they need
+/// none.
+inline int add_workspaces(Plan& plan, Precision precision, const GetrfCut& cut, index n, index factored, index others) {
+  const std::size_t each = trsm_workspace(solving(precision, cut, n, cut.panel, others)),
+                    bytes = leased_bytes(static_cast<index>(each), 1, 1);
+  if (bytes == 0) return -1;
+  return plan.add_area("workspaces", static_cast<index>(bytes / element_size(precision)), cut.panels(factored));
+}
+
+}  // namespace blaslift::getrf_steps
