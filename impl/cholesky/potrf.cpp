@@ -51,7 +51,7 @@ std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t m
 }
 
 std::optional<double> together(const Problem& p, const Profile& profile, int places, std::size_t memory) {
-  const PotrfCut cut = potrf_cut_together(p.n, p.precision(), memory, places);
+  const PotrfCut cut = p.empty ? PotrfCut{} : potrf_cut_together(p.n, p.precision(), memory, places);
   if (cut.panel == 0) return std::nullopt;
   // Of two H200 (FP64, order 8,192, 16,384 and 32,768): 16, 44 and 171 ms.
   constexpr double seconds_a_column = 2.1e-6, beside_products = 1.2;

@@ -3,8 +3,8 @@
 // Panels of columns, one after the other in the order in which they arrive: each has the rows exchanged that earlier
 // ones exchange, is solved with their L, and what that makes known is subtracted; what is left of it is factored
 // (left-looking). Then the columns of L that are there have their rows exchanged as well. So U goes home as it becomes
-// known, and L row by row, as soon as no later panel exchanges these. What
-// need not be there for the next panel's factors is computed in the device's second stream.
+// known, and L row by row, as soon as no later panel exchanges these.
+// What need not be there for the next panel's factors is computed in the device's second stream.
 //
 // Where several places compute it together, panels are dealt out in turns, narrower ones.  Each place gets the factors
 // and exchanges of those of others, from a copy whose rows nobody exchanges, and has what it computes with of L beside
@@ -12,16 +12,10 @@
 #pragma once
 #include <vector>
 
+#include "impl/lu/getrf_steps.hpp"
 #include "impl/plan/plan.hpp"
 
 namespace blaslift {
-
-/// How a matrix is cut up; panel 0: it does not fit.
-struct GetrfCut {
-  index panel = 0;  ///< columns
-
-  index panels(index n) const { return (n + panel - 1) / panel; }
-};
 
 /// Depends on nothing else, so the same call is cut the same way every time.
 /// @param memory  bytes on the device, for A and workspaces

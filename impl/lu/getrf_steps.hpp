@@ -3,10 +3,19 @@
 #include <algorithm>
 
 #include "impl/core/stored.hpp"
-#include "impl/lu/getrf_plan.hpp"
+#include "impl/plan/plan.hpp"
 #include "kernels/trsm.hpp"
 
-namespace blaslift::getrf_steps {
+namespace blaslift {
+
+/// How a matrix is cut up; panel 0: it does not fit.
+struct GetrfCut {
+  index panel = 0;  ///< columns
+
+  index panels(index n) const { return (n + panel - 1) / panel; }
+};
+
+namespace getrf_steps {
 
 enum { operand_a, operand_pivots, operand_failed };
 
@@ -45,4 +54,5 @@ inline int add_workspaces(Plan& plan, Precision precision, const GetrfCut& cut, 
   return plan.add_area("workspaces", static_cast<index>(bytes / element_size(precision)), cut.panels(factored));
 }
 
-}  // namespace blaslift::getrf_steps
+}  // namespace getrf_steps
+}  // namespace blaslift

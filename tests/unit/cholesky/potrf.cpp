@@ -193,7 +193,7 @@ TYPED_TEST(PotrfExecute, PlacesFactorTogetherInEveryOrderWithTheSameBits) {
   for (unsigned round = 0; round < 60; ++round) {
     Definite<T> x(r, 300 + round);
     x.cut = {std::min(x.n, index{r.up_to(6)})};
-    const int places = 1 + r.up_to(6);
+    const int places = static_cast<int>(1 + r.up_to(6));
     busy += x.cut.panels(x.n) >= 2 * places;
     idle += x.cut.panels(x.n) < places;
     std::vector<Plan> plans;

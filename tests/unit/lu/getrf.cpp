@@ -210,15 +210,15 @@ TYPED_TEST(GetrfExecute, PlacesFactorTogetherInEveryOrderWithTheSameBits) {
   for (unsigned round = 0; round < 60; ++round) {
     General<T> x(r, 300 + round);
     if (round % 6 == 0) {  // few panels are factored, and many get their share
-      x.m = r.up_to(3), x.n = 20 + r.up_to(20);
+      x.m = r.up_to(3), x.n = index{20} + r.up_to(20);
       x.A0 = Matrix<T>(x.m, x.n, 2);
-      x.A0.random(round);
+      x.A0.random(static_cast<unsigned>(round));
       x.A = x.A0;
       x.pivots.assign(static_cast<std::size_t>(x.factored()), T(0));
     }
     x.cut = {std::min(x.n, index{r.up_to(6)})};
     x.failed.assign(static_cast<std::size_t>(x.cut.panels(x.factored())), T(0));
-    const int places = 1 + r.up_to(6);
+    const int places = static_cast<int>(1 + r.up_to(6));
     busy += x.cut.panels(x.factored()) >= 2 * places;
     idle += x.cut.panels(x.factored()) < places;
     wide += x.cut.panels(x.n) > x.cut.panels(x.factored());
