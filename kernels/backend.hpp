@@ -159,7 +159,8 @@ class Lane {
   }
 
   /// A mark of the end of what it comes after, which has made something that lanes of other devices may copy, where
-  /// DeviceFacts::exchanges.  It is good until drain(), and does not say that nothing has failed.
+  /// DeviceFacts::exchanges.  It is good until the lane is released or asked for something after drain(), and does not
+  /// say that nothing has failed.
   virtual Status share(After after, void*& mark) { return (void)after, mark = nullptr, Status::lost; }
   /// Copies from another device what its lane has shared, to the transfer's device side; the other one is not read.
   virtual Status copy_shared(const OnDevice& from, const Transfer& to, After after) {

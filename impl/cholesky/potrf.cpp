@@ -92,6 +92,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
                        : seat           ? potrf_cut_together(args.n, precision_of<T>, memory, seat->places())
                                         : potrf_cut(args.n, precision_of<T>, memory);
   if (cut.panel == 0) return {Reason::no_room};
+  if (seat && (in_device_memory || !seat->gang().same(with_numbers(0, cut.panel)))) return {Reason::no_route};
   std::vector<T> failed(static_cast<std::size_t>(cut.panels(args.n)));
   index info = 0;
   PlannedCall<T> planned(place, site, backend, problem, operands, {});

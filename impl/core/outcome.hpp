@@ -9,7 +9,7 @@ struct Outcome {
   bool taken_back = false;       ///< done, but not a result: the caller's memory is what it was
   double bytes_in = 0, bytes_out = 0;
   TransferTimes transfers{};
-  double bytes_exchanged = 0;  ///< of bytes_in: from other devices
+  double bytes_exchanged = 0;  ///< of bytes_in, and pieces of a gang's: from other devices
 
   /// With what an earlier try has moved.
   void add(const Outcome& earlier) {

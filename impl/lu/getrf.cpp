@@ -90,6 +90,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const GetrfCut cut = seat ? getrf_cut_together(args.m, args.n, precision_of<T>, memory, seat->places())
                             : getrf_cut(args.m, args.n, precision_of<T>, memory);
   if (cut.panel == 0) return {Reason::no_room};
+  if (seat && (in_device_memory || !seat->gang().same(with_numbers(0, cut.panel)))) return {Reason::no_route};
   const index count = args.factored();
   std::vector<T> pivots(static_cast<std::size_t>(count)), failed(static_cast<std::size_t>(cut.panels(count)));
   index info = 0;
@@ -161,13 +162,13 @@ Judgement judge(const JudgingLibrary& by, const GetrfArgs<T>& before, const Getr
   return judgement;
 }
 
-constinit const Family getrf_family{
-    .count = count,
-    .text = text,
-    .cpu_rate = cpu_rate_of_factors,
-    .cost = cost,
-    .needs = Operation::Kinds(Operation::Kind::getrf) | Operation::Kind::row_swaps | Operation::Kind::trsm,
-    .together = together};
+constinit const Family getrf_family{.count = count,
+                                    .text = text,
+                                    .cpu_rate = cpu_rate_of_factors,
+                                    .cost = cost,
+                                    .needs = Operation::Kinds(Operation::Kind::getrf) | Operation::Kind::row_swaps |
+                                             Operation::Kind::trsm | Operation::Kind::assign,
+                                    .together = together};
 
 template <class T>
 Computed getrf(const Site& site, const GetrfArgs<T>* args, Replay replay) {

@@ -184,6 +184,7 @@ class Planner {
   }
   /// What a factored panel's exchanges make of the L before it; then its rows of L are as they will stay.
   void settle(index panel) {
+    // Where no factors come any more, nothing is computed with those of others.
     const index mine = own_before(panel), theirs = std::min(panel - mine, fetched_ - (owns(panel) ? 0 : 1)),
                 top = first(panel);
     if (mine > 0) exchange(panel, 0, mine, 1);
@@ -216,9 +217,12 @@ GetrfCut getrf_cut_together(index m, index n, Precision precision, std::size_t m
   if (cut.panels(std::min(m, n)) < places ||
       static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element) > static_cast<double>(memory))
     return {};
-  Plan plan = begun(m, n, cut);
-  Planner(plan, m, n, precision, cut, 0, places);
-  return plan.bytes(element) <= memory ? cut : GetrfCut{};
+  for (int place = 0; place < places; ++place) {  // who has the last panel has another number of columns
+    Plan plan = begun(m, n, cut);
+    Planner(plan, m, n, precision, cut, place, places);
+    if (plan.bytes(element) > memory) return {};
+  }
+  return cut;
 }
 
 Plan plan_getrf_together(index m, index n, Precision precision, const GetrfCut& cut, int place, int places) {

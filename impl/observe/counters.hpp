@@ -24,7 +24,7 @@ struct RoutineCounters {
   std::atomic<std::int64_t> saved_ns;                  ///< by routed calls, beside what was predicted of the CPU
   std::atomic<std::uint64_t> bytes_in, bytes_out;      ///< moved to and from the device
   std::atomic<std::uint64_t> bytes_spared;             ///< not moved: a copy on the device was still good
-  std::atomic<std::uint64_t> bytes_exchanged;          ///< of those moved to devices: from one to another
+  std::atomic<std::uint64_t> bytes_exchanged;          ///< from one device to another
   std::atomic<std::uint64_t> levels[most_levels];      ///< routed calls computed by one level of Strassen's, two, ...
   std::atomic<std::uint64_t> dealt;                    ///< routed calls that several devices have computed
   std::atomic<std::uint64_t> residues;                 ///< routed calls computed by residues, or parts of them

@@ -11,6 +11,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "kernels/backend.hpp"
@@ -19,7 +20,8 @@ namespace blaslift {
 
 class Gang {
  public:
-  explicit Gang(int places) : places_(places) {}
+  /// Throws std::bad_alloc.
+  explicit Gang(int places) : places_(places), arrived_(static_cast<std::size_t>(places)), still_there_(places) {}
 
   int places() const { return places_; }
 
@@ -31,24 +33,29 @@ class Gang {
   /// @return its parts; null: a place has failed, so that it may never be
   const std::vector<OnDevice>* await(int piece, bool (*keep_going)());
 
+  /// Whether all places that have asked so far go about the call the same way; if not, it fails.
+  bool same(std::uint64_t way);
+
   /// A place will not come to its end.
   void fail();
   bool failed();
 
   /// A place has come to its end, and reads nothing of others any more: waits for the others.
   /// @return whether all are well
-  bool agree(bool well);
+  bool agree(int place, bool well);
   /// A place that has not agreed never will.
-  void leave() { arrive(false); }
+  void leave(int place) { arrive(place, false); }
 
  private:
-  void arrive(bool well);
+  void arrive(int place, bool well);
 
   const int places_;
   std::map<int, std::vector<OnDevice>> pieces_{};  ///< that are there, by number
   std::mutex mutex_;
   std::condition_variable changed_;
-  int arrived_ = 0;
+  std::vector<bool> arrived_;  ///< by place
+  int still_there_;
+  std::optional<std::uint64_t> way_{};
   bool failed_ = false;
 };
 
@@ -57,7 +64,7 @@ class Seat {
  public:
   Seat(Gang& gang, int number) : gang_(gang), number_(number) {}
   ~Seat() {
-    if (!agreed_) gang_.leave();
+    if (!agreed_) gang_.leave(number_);
   }
   Seat(const Seat&) = delete;
   Seat& operator=(const Seat&) = delete;
@@ -67,7 +74,7 @@ class Seat {
   int places() const { return gang_.places(); }
   bool agree(bool well) {
     agreed_ = true;
-    return gang_.agree(well);
+    return gang_.agree(number_, well);
   }
 
  private:

@@ -129,6 +129,7 @@ class Checker {
   }
 
   bool complete() const {
+    if (pieces_shared_ != (plan_.pieces + plan_.places - 1 - plan_.place) / plan_.places) return false;
     for (std::size_t i = 0; i < missing_.size(); ++i)
       for (const Block& b : missing_[i].blocks)
         if (meets(plan_.operands[i].part, b)) return false;
@@ -172,6 +173,7 @@ class Checker {
     if (s.piece < next_piece_) return "not the next piece";
     if ((s.kind == Plan::Kind::fetch) == (owner_of(s.piece, plan_.places) == plan_.place)) return "of another place";
     next_piece_ = s.piece + 1;
+    if (s.kind == Plan::Kind::share) ++pieces_shared_;
     if (s.kind == Plan::Kind::share)
       for (const Plan::Access& x : s.accesses) shared_.push_back({s.piece, x.region});
     return nullptr;
@@ -189,7 +191,7 @@ class Checker {
     Plan::Region region;
   };
   std::vector<Shared> shared_{};
-  int next_piece_ = 0;
+  int next_piece_ = 0, pieces_shared_ = 0;
 };
 
 }  // namespace
@@ -269,7 +271,7 @@ std::string check(const Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     if (const char* fault = checker.run(plan.steps[i]))
       return std::to_string(i) + ": " + text(plan, plan.steps[i]) + ": " + fault;
-  return checker.complete() ? "" : "part of the result does not come home";
+  return checker.complete() ? "" : "part of the result does not come home, or is not shared";
 }
 
 std::string to_string(const Plan& plan) {

@@ -39,8 +39,11 @@ class PlanRun {
       outcome.status = Status::no_memory;
     }
     if (seat_ && outcome.status != Status::done) seat_->gang().fail();
+    // Where others have failed, and nothing of this lane's so far, this place is well.
+    const std::atomic<bool> landed{true};
+    others_failed_ = others_failed_ && lane_.await(landed) == Status::done;
     settle(lane_, outcome);
-    if (others_failed_) outcome.status = Status::done;  // this place is well
+    if (others_failed_) outcome.status = Status::done;
     outcome.bytes_in = bytes_in_;
     outcome.bytes_out = bytes_out_;
     bool good = outcome.status == Status::done && !others_failed_ && sound();
@@ -112,7 +115,7 @@ class PlanRun {
     return Status::done;
   }
   /// Once what the step comes after has been computed, other places may copy these parts of a piece: nothing else is
-  /// written there before the run has ended.
+  /// written there before the run has ended, or all others are known to have copied it.
   Status share(int piece, std::vector<OnDevice> parts) {
     void* mark = nullptr;
     ++next_;

@@ -51,10 +51,10 @@ QrCut cut_for(const Place& place, const GeqrfArgs<T>& args, const Operands& oper
 /// With the copy that A has now, or in a lease.
 template <class T>
 Outcome attempt(Place& place, const Site& site, Backend& backend, const GeqrfArgs<T>& args, const Operands& operands,
-                bool wait) {
+                const QrCut& cut, bool wait) {
   const Operand &a = operands[operand_a], &tau = operands[operand_tau];
   Seat* const seat = operands.seat;
-  const auto [block, panel, part, lead] = cut_for(place, args, operands);
+  const auto [block, panel, part, lead] = cut;
   const QrPlan plan = seat ? plan_qr_together(args.m, args.n, block, panel, seat->number(), seat->places())
                            : plan_qr(args.m, args.n, block, panel, part, lead);
   QrPlacement placement{.lease = nullptr, .A = placed(a), .tau = nullptr};
@@ -76,7 +76,10 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem&,
   operands.locate(backend);
   const QrCut cut = cut_for(place, args, operands);
   if (cut.block == 0) return {Reason::no_room};
-  if (operands.seat && operands[operand_tau].memory == MemoryKind::on_a_device) return {Reason::no_route};
+  if (operands.seat && (operands[operand_a].memory == MemoryKind::on_a_device ||
+                        operands[operand_tau].memory == MemoryKind::on_a_device ||
+                        !operands.seat->gang().same(with_numbers(0, cut.block, cut.panel))))
+    return {Reason::no_route};
   if (cut.part < args.n) {
     operands.forget();  // a copy of A would take the room that there is
   } else {
@@ -85,7 +88,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem&,
   }
   Ending ending = computed_in_place(
       place, backend, decision, operands, [] { return true; },
-      [&](bool wait) { return attempt(place, site, backend, args, operands, wait); });
+      [&](bool wait) { return attempt(place, site, backend, args, operands, cut, wait); });
   ending.way = with_numbers(0, cut.block, cut.panel, cut.part, cut.lead, operands.seat ? operands.seat->places() : 1);
   return ending;
 }

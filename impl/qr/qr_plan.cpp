@@ -70,8 +70,8 @@ class Planner {
     for (index col = 0; col < k; col += block) {
       const index cols = std::min(block, k - col), next = next_own(col + cols);
       if (plan_.has(col)) {
-        factor(col, cols, col + cols < n);
-        if (col + cols < n) add({QrStepKind::share, col, cols});
+        factor(col, cols, true);
+        add({QrStepKind::share, col, cols});
         add({QrStepKind::download, col, cols});
       } else if (next < n) {
         add({QrStepKind::fetch, col, cols});
@@ -221,6 +221,7 @@ class Checker {
         });
       case QrStepKind::panel: {
         if (s.cols > plan_.panel) return "too wide";
+        if (is_being_copied(s.col)) return "writes what others may be copying";
         const std::string fault = each(s.col, s.cols, [&](Column& c) {
           if (!c.there || c.factored || c.back || c.has != s.col) return "columns are not ready";
           c.factored = true;
@@ -256,9 +257,13 @@ class Checker {
           c.has = s.col + s.cols;
         }
         return {};
-      case QrStepKind::share: return find(s.col, s.cols) && plan_.has(s.col) ? "" : "no such V and T";
+      case QrStepKind::share:
+        if (!find(s.col, s.cols) || !plan_.has(s.col) || s.col != plan_.first_of(s.col)) return "no such V and T";
+        shared_.push_back(s.col);
+        return {};
       case QrStepKind::fetch:
         if (!plan_.together() || plan_.has(s.col) || s.col != plan_.first_of(s.col)) return "the place has them";
+        if (is_being_copied(s.col)) return "writes what others may be copying";
         replace({s.col, s.cols, false});
         return {};
       case QrStepKind::join:
@@ -282,6 +287,8 @@ class Checker {
   }
 
   bool complete() const {
+    for (index col = 0; plan_.together() && col < plan_.factored(); col += plan_.block)
+      if (plan_.has(col) && std::find(shared_.begin(), shared_.end(), col) == shared_.end()) return false;
     return std::all_of(columns_.begin(), columns_.end(),
                        [this](const Column& c) { return c.back || !plan_.has(number_of(c)); });
   }
@@ -302,6 +309,15 @@ class Checker {
     return plan_.together() ? plan_.column_at(plan_.within(s.to) + s.to_cols - 1) : s.to + s.to_cols - 1;
   }
 
+  /// Whether another place may be copying what is in the columns' set: each of the others has made or got a block that
+  /// comes after it, if there is one, once the place itself knows of its own next one.
+  bool is_being_copied(index col) const {
+    return std::any_of(shared_.begin(), shared_.end(), [&](index block) {
+      return block != plan_.first_of(col) && plan_.set_of(block) == plan_.set_of(col) &&
+             latest_ < block + (plan_.places - 1) * plan_.block;
+    });
+  }
+
   /// What was in these columns of the set is gone.
   void replace(const Held& by) {
     std::vector<Held>& set = held_by(by.col);
@@ -311,6 +327,7 @@ class Checker {
       return theirs < own + by.cols && own < theirs + h.cols;
     });
     set.push_back(by);
+    latest_ = std::max(latest_, by.col);
   }
 
   std::vector<Held>& held_by(index col) { return sets_[static_cast<std::size_t>(plan_.set_of(col))]; }
@@ -336,6 +353,8 @@ class Checker {
   }
 
   const QrPlan& plan_;
+  std::vector<index> shared_{};  ///< blocks
+  index latest_ = 0;             ///< column of V that has been made or has come
   std::vector<Column> columns_;
   std::vector<index> places_;  ///< by column of a part: whose it is
   std::vector<std::vector<Held>> sets_;
@@ -449,7 +468,7 @@ std::string check(const QrPlan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     if (const std::string fault = checker.run(plan.steps[i]); !fault.empty())
       return std::to_string(i) + ": " + text(plan.steps[i]) + ": " + fault;
-  return checker.complete() ? "" : "columns are left";
+  return checker.complete() ? "" : "columns are left, or blocks are not shared";
 }
 
 std::string to_string(const QrPlan& plan) {

@@ -81,7 +81,6 @@ struct QrPlan {
   bool has(index col) const { return owner_of(col / block, places) == place; }
   /// The column that is there, of those that a gang's place has.
   index column_at(index there) const { return (there / block * places + place) * block + there % block; }
-  int pieces() const { return static_cast<int>((factored() + block - 1) / block); }
 
   /// Device memory, in parts: A's columns, m x part; tau; V, m x block for each set; T, block x block for each; W, two
   /// of block x part for products in between; and if A comes in parts, for each set m x block for its reflectors, and
@@ -98,7 +97,6 @@ QrPlan plan_qr(index m, index n, index block, index panel, index part, index lea
 inline QrPlan plan_qr(index m, index n, index block, index panel) { return plan_qr(m, n, block, panel, n); }
 
 /// Of a place's share in a gang.
-/// @param part  all of its columns
 QrPlan plan_qr_together(index m, index n, index block, index panel, int place, int places);
 
 /// Of how many blocks the updates are a stream, of k reflectors in blocks: as many as the device might do while columns

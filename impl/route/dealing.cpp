@@ -170,8 +170,12 @@ SecondsOfParts seconds_together(Runtime& r, const Problem& problem) {
     const Device& device = r.first.device;
     const Family& family = family_of(problem.routine);
     const DeviceFacts& facts = device.backend().facts();
-    if (!facts.exchanges || !facts.computes.can(Operation::Kind::assign, problem.element)) return std::vector<double>();
-    const std::optional<double> seconds = family.together(problem, device.profile(), places, r.first.arena.limit());
+    if (!facts.exchanges) return std::vector<double>();
+    std::size_t memory = facts.memory;  // of the one that has least, of those that are open
+    for (int i = 1; i < places; ++i)
+      if (const Device& other = r.place(i).device; other.state() == DeviceState::ready)
+        memory = std::min(memory, other.backend().facts().memory);
+    const std::optional<double> seconds = family.together(problem, device.profile(), places, memory);
     return seconds ? std::vector<double>(static_cast<std::size_t>(places), *seconds) : std::vector<double>();
   };
 }
@@ -291,6 +295,8 @@ void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int
     bool given = false;
     try {
       Place& place = r.place(number);
+      // It may be there for good, if a handler of the program's has left the gang's call by a jump.
+      if (place.in_gang.load(std::memory_order_relaxed)) continue;
       // What a worker cannot begin at once is anybody's.
       if (!place.computes_part.load(std::memory_order_relaxed)) deal->reserve(number);
       given = place.worker.give("blaslift-place", [deal, &place] {
@@ -306,7 +312,7 @@ void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int
 }
 
 void at_all_places(Runtime& r, int places, std::function<void(Place&, int number)> job,
-                   const std::function<void()>& missing) {
+                   const std::function<void(int number)>& missing) {
   struct Shared {
     std::function<void(Place&, int number)> job;
     std::mutex mutex{};
@@ -325,16 +331,17 @@ void at_all_places(Runtime& r, int places, std::function<void(Place&, int number
     bool given = false;
     try {
       Place& place = r.place(number);
+      place.in_gang.store(true, std::memory_order_relaxed);
       given = place.worker.give("blaslift-place", [shared, end, &place] {
         thread_state.inside = &thread_state;
-        place.computes_part.store(true, std::memory_order_relaxed);
         shared->job(place, place.number);
-        place.computes_part.store(false, std::memory_order_relaxed);
+        place.in_gang.store(false, std::memory_order_relaxed);
         end(*shared);
       });
+      if (!given) place.in_gang.store(false, std::memory_order_relaxed);
     } catch (const std::exception&) {  // no memory for that
     }
-    if (!given) missing(), end(*shared);
+    if (!given) missing(number), end(*shared);
   }
   shared->job(r.first, 0);
   std::unique_lock lock(shared->mutex);

@@ -69,9 +69,9 @@ void at_places(Runtime& r, int places, int count, std::function<bool(Place&, int
 
 /// Calls job(place, number) at each of so many places at once, as above, and waits until all have ended.  None waits
 /// for another call's part that waits for this one's: one such call at a time.
-/// @param missing  void(): of a place whose worker cannot be had; its job is not called
+/// @param missing  void(int number): of a place whose worker cannot be had; its job is not called
 void at_all_places(Runtime& r, int places, std::function<void(Place&, int number)> job,
-                   const std::function<void()>& missing);
+                   const std::function<void(int number)>& missing);
 
 /// What has come of a call from what has come of its parts, all of which are there.
 Ending combined(const Decision& decision, std::span<const Ending> parts);

@@ -41,7 +41,8 @@ Outcome run_plan(Place& place, const Site& site, Backend& backend, const Operand
 template <class Again, class Attempt>
 Ending computed_in_place(Place& place, const Backend& backend, const Decision& decision, Operands& operands,
                          const Again& again, const Attempt& attempt) {
-  if (!can_keep(std::as_const(operands).all())) return {Reason::no_room};
+  // For a gang's places that has been asked once, of what all of them overwrite.
+  if (!operands.seat && !can_keep(std::as_const(operands).all())) return {Reason::no_room};
   for (const Operand& x : operands.all())
     if (x.writes && x.touched()) place.residency.before_writing(x.stored);
   return ended(place, backend, decision, operands, in_attempts(operands, attempt, again));

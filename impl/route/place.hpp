@@ -26,6 +26,7 @@ struct Place {
   Residency residency;
   Worker worker;                           ///< computes parts of calls here; not at the first place, where callers do
   std::atomic<bool> computes_part{false};  ///< the worker, now
+  std::atomic<bool> in_gang{false};        ///< the worker, now, with others: it may wait for them
   std::atomic<int> refused{0};             ///< parts in a row for which the device had no room
   const int number;
 

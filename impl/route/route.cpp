@@ -298,6 +298,7 @@ Ending compute_together(Runtime& r, const Decision& decision, std::function<Endi
     std::vector<Ending> endings;
     const std::function<Ending(Place&, Seat*)> part;
   };
+  Ending all{Reason::no_room};
   if (!r.gang.exchange(true, std::memory_order_acquire)) {
     std::shared_ptr<Shared> call;
     try {
@@ -308,24 +309,35 @@ Ending compute_together(Runtime& r, const Decision& decision, std::function<Endi
             Seat seat(call->gang, number);
             call->endings[static_cast<std::size_t>(number)] = call->part(place, &seat);
           },
-          [&] { call->gang.leave(); });
+          [&](int number) { call->gang.leave(number); });
     } catch (const std::exception&) {  // before anything has happened
       call = nullptr;
     }
     r.gang.store(false, std::memory_order_release);
     if (call) {
       const std::vector<Ending>& endings = call->endings;
-      Ending all = combined(decision, endings);
+      all = combined(decision, endings);
       all.computed = std::all_of(endings.begin(), endings.end(), [](const Ending& x) { return x.computed; });
       all.places = decision.places;
-      // The first fault of the caller's numbers is one; those behind it may be of what it has made of them.
-      for (const Ending& x : endings)
+      bool all_came_to_an_end = true;
+      for (std::size_t i = 0; i < endings.size(); ++i) {
+        const Ending& x = endings[i];
+        // The first fault of the caller's numbers is one; those behind it may be of what it has made of them.
         if (x.info > 0 && (all.info == 0 || x.info < all.info)) all.info = x.info, all.reason = x.reason;
-      if (all.computed || all.info > 0) return all;
+        all_came_to_an_end = all_came_to_an_end && (x.computed || x.info > 0 || x.reason == decision.reason);
+        std::atomic<int>& refused = r.place(static_cast<int>(i)).refused;
+        if (x.computed) refused.store(0, std::memory_order_relaxed);
+        if (!x.computed && x.reason == Reason::no_room) refused.fetch_add(1, std::memory_order_relaxed);
+      }
+      if (all.computed || (all.info > 0 && all_came_to_an_end)) return all;
     }
   }
   Ending alone = part(r.first, nullptr);
   alone.as_predicted = false;
+  alone.bytes_in += all.bytes_in;
+  alone.bytes_out += all.bytes_out;
+  alone.bytes_exchanged += all.bytes_exchanged;
+  alone.transfers.add(all.transfers);
   return alone;
 }
 

@@ -379,6 +379,9 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
       if (decision.places > 1) {
         const bool ephemeral = operands[0].ephemeral;
         operands.forget();
+        // What that needs besides is opened here: this thread may hold the loader's lock, and then places wait for it.
+        for (int i = 0; i < decision.places; ++i)
+          (void)r.place(i).device.can(family_of(problem.routine).needs, problem.element);
         return compute_together(
             r, decision,
             [&r, &site, routine = problem.routine, its, decision, way, ephemeral](Place& place, Seat* seat) {
@@ -402,8 +405,10 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
       deal(r, learned, policy, problem, operands, decision, dealing->keeps_result,
            seconds_apart(r, policy, problem, parts));
     }
+    // Fixed decisions may not depend on whether another thread's call has the devices.
     if constexpr (together)
-      deal(r, learned, policy_for(r, problem.routine), problem, operands, decision, true, seconds_together(r, problem));
+      if (const Policy policy = policy_for(r, problem.routine); !policy.fixed)
+        deal(r, learned, policy, problem, operands, decision, true, seconds_together(r, problem));
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
       const Ending ending = compute(backend, *args, operands, decision);
       info = ending.info;

@@ -304,12 +304,17 @@ Status EngineLane::download(const Transfer& t, After after, std::atomic<bool>& l
 }
 
 Status EngineLane::share(After after, void*& mark) {
+  if (!has_peers()) return Status::no_memory;
   return unless_failed_ask([&] { return ask_peer(after, [&] { return note_there(Queue::peer, mark); }); });
 }
 
+/// The other device may be lost, and this one need not be: then only the call fails.
 Status EngineLane::copy_shared(const OnDevice& from, const Transfer& to, After after) {
-  const Status status =
-      unless_failed_ask([&] { return ask_peer(after, [&] { return fetch(Queue::peer, from, to); }); });
+  if (!has_peers()) return Status::no_memory;
+  const Status status = unless_failed_ask([&] {
+    return ask_peer(after,
+                    [&] { return fetch(Queue::peer, from, to) == Status::done ? Status::done : Status::no_memory; });
+  });
   if (status == Status::done)
     exchanged_.fetch_add(static_cast<std::uint64_t>(to.rows * to.cols) * to.element, std::memory_order_relaxed);
   return status;

@@ -69,7 +69,8 @@ class EngineLane : public Lane, private Engine::Client {
   virtual Status settle(Slot& slot) = 0;
   /// Whether its device and others can copy each other's memory.
   virtual bool has_peers() const { return false; }
-  /// A mark of the end of what was started in the queue, for other devices to wait for: as it is until drain().
+  /// A mark of the end of what was started in the queue, for other devices to wait for: as it is until the lane is
+  /// asked for something after drain(), or released.
   virtual Status note_there(Queue queue, void*& mark) { return (void)queue, mark = nullptr, Status::lost; }
   /// Starts a copy of another device's memory, behind its mark.
   virtual Status fetch(Queue queue, const OnDevice& from, const Transfer& piece) {

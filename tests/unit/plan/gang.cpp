@@ -72,6 +72,29 @@ TEST(Gang, WhoLeavesWithoutAWordFailsTheOthers) {
        });
 }
 
+TEST(Gang, WhatItsOwnerHasNotPublishedByItsEndWillNeverBeThere) {
+  Gang gangs[2]{Gang(2), Gang(2)};
+  both(
+      [&](int i) {
+        Seat seat(gangs[i], 0);
+        EXPECT_FALSE(seat.agree(true));
+      },
+      [&](int i) {
+        Seat seat(gangs[i], 1);
+        EXPECT_EQ(gangs[i].await(4, always), nullptr);
+        EXPECT_FALSE(seat.agree(true));
+      });
+}
+
+TEST(Gang, WhoGoesAnotherWayFailsAll) {
+  Gang gang(3);
+  EXPECT_TRUE(gang.same(5));
+  EXPECT_TRUE(gang.same(5));
+  EXPECT_FALSE(gang.failed());
+  EXPECT_FALSE(gang.same(6));
+  EXPECT_TRUE(gang.failed());
+}
+
 TEST(Gang, WaitingEndsWithTheProcess) {
   Gang gang(2);
   EXPECT_EQ(gang.await(0, [] { return false; }), nullptr);

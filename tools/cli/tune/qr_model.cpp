@@ -47,7 +47,9 @@ std::vector<double> step_seconds(const QrPlan& plan, const QrCosts& costs) {
       case QrStepKind::join: seconds.push_back(at_width(costs.join, std::sqrt(cols * to_cols)).of(rows)); break;
       case QrStepKind::upload:
       case QrStepKind::download:
-      case QrStepKind::reflectors: seconds.push_back(0); break;
+      case QrStepKind::reflectors:
+      case QrStepKind::share:
+      case QrStepKind::fetch: seconds.push_back(0); break;
     }
   }
   return seconds;
