@@ -128,8 +128,8 @@ class Checker {
     return nullptr;
   }
 
+  bool all_shared() const { return pieces_shared_ == (plan_.pieces + plan_.places - 1 - plan_.place) / plan_.places; }
   bool complete() const {
-    if (pieces_shared_ != (plan_.pieces + plan_.places - 1 - plan_.place) / plan_.places) return false;
     for (std::size_t i = 0; i < missing_.size(); ++i)
       for (const Block& b : missing_[i].blocks)
         if (meets(plan_.operands[i].part, b)) return false;
@@ -271,7 +271,9 @@ std::string check(const Plan& plan) {
   for (std::size_t i = 0; i < plan.steps.size(); ++i)
     if (const char* fault = checker.run(plan.steps[i]))
       return std::to_string(i) + ": " + text(plan, plan.steps[i]) + ": " + fault;
-  return checker.complete() ? "" : "part of the result does not come home, or is not shared";
+  return !checker.complete()    ? "part of the result does not come home"
+         : checker.all_shared() ? ""
+                                : "a piece is not shared";
 }
 
 std::string to_string(const Plan& plan) {
