@@ -20,7 +20,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-CALLS = "gemm 8192,gemm 16384,gemm 32768,symm 16384,trmm 16384,trsm 16384,potrs 32768x4096,getrs 32768x4096"
+CALLS = ("gemm 8192,gemm 16384,gemm 32768,symm 16384,trmm 16384,trsm 16384,"
+         "potrs 32768x4096,getrs 32768x4096,potrf 32768,getrf 32768,geqrf 32768")
 
 
 def run(arguments: argparse.Namespace, routine: str, size: str, devices: str) -> tuple[float, dict]:
