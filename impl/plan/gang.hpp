@@ -59,7 +59,7 @@ class Gang {
   bool failed_ = false;
 };
 
-/// A place's part in a gang.  Who leaves without having agreed is missed by nobody.
+/// A place's part in a gang.  One that leaves without having agreed fails the others, and is not waited for.
 class Seat {
  public:
   Seat(Gang& gang, int number) : gang_(gang), number_(number) {}

@@ -358,7 +358,7 @@ struct Together {};
 /// The way of a call that the forwarding path did not settle: computed on the device, or by the library underneath.
 /// @param args     its arguments, for which there is checkable() (impl/judge/judge.hpp); null: the reference would
 ///                 refuse them
-/// @param dealing  const Dealing<Args, Part>*, Together, or null: it is computed at one place
+/// @param dealing  Together, or a const Dealing<Args, Part>*; null, of whatever type: it is computed at one place
 template <class Args, class How = std::nullptr_t>
 Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way, How dealing = nullptr) {
   constexpr bool together = std::is_same_v<How, Together>, apart = std::is_pointer_v<How>;
@@ -394,17 +394,18 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
     Operands operands = way.operands(r.first, *args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
     if (way.refine) way.refine(r.options, problem, *args, decision);
-    if constexpr (apart) {
-      const auto parts = [&](int places) {
-        std::vector<Problem> problems;
-        for (const auto& part : dealing->parts(*args, places))
-          problems.push_back(dealing->way.problem(problem.routine, part));
-        return problems;
-      };
-      const Policy policy = policy_for(r, problem.routine);
-      deal(r, learned, policy, problem, operands, decision, dealing->keeps_result,
-           seconds_apart(r, policy, problem, parts));
-    }
+    if constexpr (apart)
+      if (dealing) {
+        const auto parts = [&](int places) {
+          std::vector<Problem> problems;
+          for (const auto& part : dealing->parts(*args, places))
+            problems.push_back(dealing->way.problem(problem.routine, part));
+          return problems;
+        };
+        const Policy policy = policy_for(r, problem.routine);
+        deal(r, learned, policy, problem, operands, decision, dealing->keeps_result,
+             seconds_apart(r, policy, problem, parts));
+      }
     // Fixed decisions may not depend on whether another thread's call has the devices.
     if constexpr (together)
       if (const Policy policy = policy_for(r, problem.routine); !policy.fixed)

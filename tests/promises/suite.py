@@ -360,6 +360,10 @@ def device(s: Setting, m: Member) -> list[str]:
     return errors
 
 
+OF_OTHERS = {"geqr"}
+"""Beside the routine whose member has them: devices compute these together, as geqrf."""
+
+
 def places(s: Setting, m: Member) -> list[str]:
     """Calls dealt out over 2 to 7 devices are right, also by 8 threads at once, verified, in little memory, and with each
     operation of any of the devices failing in turn; most of them are dealt out, and none of what does not fall into parts."""
@@ -387,8 +391,9 @@ def places(s: Setting, m: Member) -> list[str]:
                 account = accounts[name]
                 # Of one column there is but one part; and with other threads' calls a worker may be busy.  What devices
                 # compute together needs all of its memory at each.
-                least = 0.6 * account.routed if m.dealt and count and not (m.together and "BLASLIFT_MEMORY" in more) else 0
-                if account.dealt < least or (account.dealt > 0) != m.dealt:
+                dealt = m.dealt or name[1:] in OF_OTHERS
+                least = 0.6 * account.routed if dealt and count and not ((m.together or name[1:] in OF_OTHERS) and "BLASLIFT_MEMORY" in more) else 0
+                if account.dealt < least or (account.dealt > 0) != dealt:
                     found.append(f"{name}: {account.dealt} of {account.routed} calls were dealt out")
                 kept = part == "shared" and m.dealt and not m.together and run.reports[0]["residency"] == "on" and not s.sanitizer
                 if kept and not run.reports[0]["routines"][name]["bytes_spared"]:
