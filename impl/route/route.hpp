@@ -394,8 +394,9 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
     Operands operands = way.operands(r.first, *args, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
     if (way.refine) way.refine(r.options, problem, *args, decision);
+    // Where there is but one place, a small call is to cost no more than itself.
     if constexpr (apart)
-      if (dealing) {
+      if (dealing && r.places() > 1) {
         const auto parts = [&](int places) {
           std::vector<Problem> problems;
           for (const auto& part : dealing->parts(*args, places))
@@ -408,7 +409,7 @@ Computed take_route(const Site& site, const Args* args, Replay replay, const Way
       }
     // Fixed decisions may not depend on whether another thread's call has the devices.
     if constexpr (together)
-      if (const Policy policy = policy_for(r, problem.routine); !policy.fixed)
+      if (const Policy policy = policy_for(r, problem.routine); !policy.fixed && r.places() > 1)
         deal(r, learned, policy, problem, operands, decision, true, seconds_together(r, problem));
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
       const Ending ending = compute(backend, *args, operands, decision);
