@@ -329,18 +329,18 @@ void at_all_places(Runtime& r, int places, std::function<void(Place&, int number
   };
   for (int number = 1; number < places; ++number) {
     bool given = false;
+    Place& place = r.place(number);  // which is open
+    place.in_gang.store(true, std::memory_order_relaxed);
     try {
-      Place& place = r.place(number);
-      place.in_gang.store(true, std::memory_order_relaxed);
       given = place.worker.give("blaslift-place", [shared, end, &place] {
         thread_state.inside = &thread_state;
         shared->job(place, place.number);
         place.in_gang.store(false, std::memory_order_relaxed);
         end(*shared);
       });
-      if (!given) place.in_gang.store(false, std::memory_order_relaxed);
     } catch (const std::exception&) {  // no memory for that
     }
+    if (!given) place.in_gang.store(false, std::memory_order_relaxed);
     if (!given) missing(number), end(*shared);
   }
   shared->job(r.first, 0);
