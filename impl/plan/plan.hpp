@@ -168,9 +168,10 @@ Order order_of(const Plan& plan);
 std::vector<bool> staying(const Plan& plan);
 
 /// Proves of the steps, in the order of the list: nothing is read that nobody has written, or that has given way to
-/// something else, every part of the result comes home once, from where it is, and is not written to afterwards, and
-/// nor is a piece of a gang's while others may read it.  That
-/// what comes home is right is for a family's tests to show.  Returns the first fault, or an empty string.
+/// something else; every part of the result comes home once, from where it is, and is not written to afterwards;
+/// systems have the workspace that they need; and a gang's place shares all of its pieces, and writes to none while
+/// others may read it.  That what comes home is right is for a family's tests to show.  Returns the first fault, or an
+/// empty string.
 std::string check(const Plan& plan);
 
 /// One line a step; what it writes has an asterisk.

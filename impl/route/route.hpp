@@ -349,7 +349,8 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& 
 
 /// A call that places compute together (Gang), as its decision says; or where that does not come to an end, the first
 /// one alone.  If it has not been computed, the result's memory is what it was.
-/// @param part  a place's: null: all of it.  Owns what it needs, as at_places' job does
+/// @param part  computes what belongs to the seat at this place, or with a null seat all of it; owns what it needs, as
+///              the job of at_places does
 Ending compute_together(Runtime& r, const Decision& decision, std::function<Ending(Place&, Seat*)> part);
 
 /// Of calls that places compute together: their Family says when, and their operands which seat is whose.
