@@ -3,10 +3,7 @@
 // A kind's source, such as api/gemm.cpp, says which signature and which route a symbol has, and by which sets of names
 // (api/names.hpp) the routine is called.
 #pragma once
-#include <algorithm>
-#include <cmath>
-#include <complex>
-#include <limits>
+#include <cstdint>
 #include <utility>
 
 #include "api/entry.hpp"
@@ -67,13 +64,13 @@ struct LongWay;
 
 template <class Call, Symbol symbol, std::size_t... I>
 struct LongWay<Call, symbol, std::index_sequence<I...>> {
-  [[gnu::noinline, gnu::cold, gnu::flatten]] static void go(double real, double second, WordOf<I>... words) {
+  [[gnu::noinline, gnu::cold]] static void go(double real, double second, WordOf<I>... words) {
     Site ephemeral;
     const Site& site = site_of(symbol, __builtin_return_address(0), ephemeral);
     CallWords all(words...);
     all.real[0] = real;
     all.real[1] = second;
-    Call::template make<symbol>(site, all);
+    Call::template make<info(symbol).interface>(site, all);
   }
 };
 
@@ -91,10 +88,13 @@ constexpr auto way_beyond() {
     return LongWayOf<Call, symbol>::go;
 }
 
-/// What it is called by, and how wide its integers are.
-template <Symbol symbol>
-bool is_wide(const Site& site) {
-  return info(symbol).width == Width::wide || site.wide;
+/// Whether the caller's integers have 64 bits.
+inline bool is_wide(const Site& site) { return info(site.symbol).width == Width::wide || site.wide; }
+
+/// Makes a call by another function's words with its operands elsewhere.
+template <class S, Interface interface>
+CallWords moved(const CallWords& words, const typename S::Args& args, void* const* to) {
+  return readdressed<S, interface>(words, with_operands_of<S>(args, to));
 }
 
 /// A routine of BLAS.
@@ -102,53 +102,36 @@ bool is_wide(const Site& site) {
 template <class S, auto route>
 struct BlasCall {
   using Signature = S;
-  template <Symbol symbol>
-  static void make(const Site& site, CallWords& words) {
-    constexpr Interface interface = info(symbol).interface;
+  template <Interface interface>
+  [[gnu::noinline]] static void make(const Site& site, CallWords& words) {
     typename S::Args args{};
-    const bool valid = parse<S, interface>(is_wide<symbol>(site), words, args);
+    const bool valid = parse<S, interface>(is_wide(site), words, args);
     const auto original = [&] { call_words<S, interface>(site.function, words); };
     const auto elsewhere = [&](void* const* x) {
-      CallWords other = readdressed<S, interface>(words, with_operands_of<S>(args, x));
+      CallWords other = moved<S, interface>(words, args, x);
       call_words<S, interface>(site.function, other);
     };
     (void)route(site, valid ? &args : nullptr, replay_of(original, elsewhere));
   }
 };
 
-/// LAPACK's way of telling a size: as a number of the routine's own, not too small for being rounded.
-template <class T>
-auto told_size(std::int64_t size) {
-  using R = decltype(std::real(T()));
-  const R told = static_cast<R>(size);
-  return static_cast<double>(told) < static_cast<double>(size) ? std::nextafter(told, std::numeric_limits<R>::max())
-                                                               : told;
-}
-
-/// The size that a workspace query tells is at least this one.
+/// The size that a workspace query tells is at least this one, as LAPACK tells sizes: by a number of the routine's own,
+/// which is not too small for being rounded.
+void raise_told(signatures::Scalar told, std::int64_t size);
 template <class T>
 void raise_told(T& told, std::int64_t size) {
-  const auto least = told_size<T>(size);
-  if (std::real(told) < least) told = least;
+  raise_told(signatures::Scalar{&told, precision_of<T>}, size);
 }
-inline void raise_told(const Integers& told, std::int64_t size) { told.set(0, std::max(told.get(0), size)); }
-
-struct RaiseTold : signatures::Nothing {
-  template <class T>
-  void workspace(const char*, T* at, const index&, const auto& least) {
-    raise_told(*at, least());
-  }
-  void workspace(const char*, const Integers& at, const index&, const auto& least) { raise_told(at, least()); }
-};
+/// The same of all sizes that a call has asked for.
+void raise_told(signatures::Described call);
 
 /// An integer that the routine returns, of the width that the caller's have.
-template <Symbol symbol>
-void set_integer(const Site& site, void* to, std::int64_t value) {
-  if (is_wide<symbol>(site))
-    *static_cast<std::int64_t*>(to) = value;
-  else
-    *static_cast<std::int32_t*>(to) = static_cast<std::int32_t>(value);
-}
+inline void set_integer(const Site& site, void* to, std::int64_t value) { Integers{to, is_wide(site)}.set(0, value); }
+
+/// Of a call that the device has computed: sets info and, unless they may be in device memory, the best sizes that
+/// LAPACK leaves in the workspaces.
+void finish(const Site& site, const signatures::Description& description, const CallWords& words,
+            const Computed& computed);
 
 /// One of LAPACK, with workspaces or none: asked for with a length of -1, when the answer is the library's, or what
 /// LAPACK promises to be enough if that is more; or used by the library underneath if the call stays.  A call that the
@@ -157,36 +140,27 @@ void set_integer(const Site& site, void* to, std::int64_t value) {
 template <class S, auto route>
 struct LapackCall {
   using Signature = S;
-  template <Symbol symbol>
-  static void make(const Site& site, CallWords& words) {
-    constexpr Places places = places_of<S>(Interface::fortran);
+  template <Interface>
+  [[gnu::noinline]] static void make(const Site& site, CallWords& words) {
+    constexpr Interface fortran = Interface::fortran;
     typename S::Args args{};
-    const bool valid = parse<S, Interface::fortran>(is_wide<symbol>(site), words, args);
-    const auto original = [&] { call_words<S, Interface::fortran>(site.function, words); };
+    const bool valid = parse<S, fortran>(is_wide(site), words, args);
+    const auto original = [&] { call_words<S, fortran>(site.function, words); };
     const auto elsewhere = [&](void* const* x) {
       std::int64_t nobodys_status = 0;
-      CallWords other = readdressed<S, Interface::fortran>(words, with_operands_of<S>(args, x));
-      other.set(places.status, &nobodys_status);
-      call_words<S, Interface::fortran>(site.function, other);
+      CallWords other = moved<S, fortran>(words, args, x);
+      other.set(signatures::description_of<S>().fortran.status, &nobodys_status);
+      call_words<S, fortran>(site.function, other);
     };
     const Replay replay = replay_of(original, elsewhere);
     signatures::Workspaces workspaces;
     if (valid) workspaces = workspaces_of<S>(args);
     if (workspaces.asked) {
       answer_query(site, replay);
-      RaiseTold raise;
-      return S::describe(args, raise);
+      return raise_told(signatures::described<S>(args));
     }
     const Computed computed = route(site, valid && workspaces.suffice ? &args : nullptr, replay);
-    if (computed == Computed::no) return;
-    // Workspaces may be in device memory, too.
-    if (places.workspace_count > 0 && computed == Computed::yes) {
-      static constexpr std::int64_t asks = -1;  // in 32 bits, too
-      CallWords query = words;
-      for (int i = 0; i < places.workspace_count; ++i) query.set(places.workspaces[i].size, &asks);
-      call_words<S, Interface::fortran>(site.function, query);
-    }
-    set_integer<symbol>(site, words.address<void>(places.status), computed.info);
+    if (computed != Computed::no) finish(site, signatures::description_of<S>(), words, computed);
   }
 };
 

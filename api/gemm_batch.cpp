@@ -27,6 +27,7 @@ struct GemmBatchSignature {
     see.integer("group_count", x.groups);
     see.operand("group_size", x.sizes, nullptr);
   }
+  static bool complete(Args&) { return true; }
   /// As GemmSignature's, group by group.
   static void fold(Args& x) {
     std::swap(x.transa, x.transb);
@@ -49,13 +50,11 @@ template <class T>
 struct GemmBatchCall {
   using Signature = GemmBatchSignature<T>;
 
-  template <Symbol symbol>
+  template <Interface interface>
   static void make(const Site& site, CallWords& words) {
-    constexpr Interface interface = info(symbol).interface;
     constexpr int first = interface == Interface::cblas ? 1 : 0, at_a = first + 6, at_b = first + 8, at_c = first + 11;
     GemmGroupsArgs<T> args{};
-    signatures::Parse<interface> parse(is_wide<symbol>(site), words);
-    Signature::describe(args, parse);
+    signatures::described<Signature>(args).show(signatures::Parse(interface, first == 1, is_wide(site), words));
     args.letters = interface == Interface::fortran;
     const int layout = first ? static_cast<int>(words.word[0]) : column_major;
     const bool by_rows = layout == row_major;

@@ -103,12 +103,12 @@ template <class T>
 struct GemqrCall {
   using Signature = GemqrSignature<T>;
 
-  template <Symbol symbol>
+  template <Interface>
   static void make(const Site& site, CallWords& words) {
     constexpr Places places = places_of<Signature>(Interface::fortran);
     GemqrArgs<T> x{};
-    signatures::Parse<Interface::fortran> parse(is_wide<symbol>(site), words);
-    Signature::describe(x, parse);
+    signatures::Parse parse(Interface::fortran, false, is_wide(site), words);
+    signatures::described<Signature>(x).show(parse);
     OrmqrArgs<T>& args = x.q;
     args.tau = x.t + compact_head;
     const index size = args.lwork;
@@ -121,7 +121,8 @@ struct GemqrCall {
       const auto original = [&] { call_words<Signature, Interface::fortran>(site.function, words); };
       if (!callable) return refuse_it(original);
       if (!query)
-        return stay_here(site, Reason::of_library, problem_of(info(symbol).routine, args).flops, replay_of(original));
+        return stay_here(site, Reason::of_library, problem_of(info(site.symbol).routine, args).flops,
+                         replay_of(original));
       answer_query(site, replay_of(original));
       return raise_told(*args.work, least);  // T may be of another query, and ours when it counts
     }
@@ -134,7 +135,7 @@ struct GemqrCall {
         call_words<Signature, Interface::fortran>(site.function, other);
       });
     const Site& ormqr_site = ormqr_beside<T>(site);
-    const auto report_success = [&] { set_integer<symbol>(site, words.address<void>(places.status), 0); };
+    const auto report_success = [&] { set_integer(site, words.address<void>(places.status), 0); };
     const auto succeed = [&] {
       *args.work = T(0);
       raise_told(*args.work, std::max(least, with_best_lengths(ormqr_site, args).lwork));

@@ -46,11 +46,10 @@ template <class T>
 struct GeqrCall {
   using Signature = GeqrSignature<T>;
 
-  template <Symbol symbol>
+  template <Interface>
   static void make(const Site& site, CallWords& words) {
     GeqrArgs<T> x{};
-    signatures::Parse<Interface::fortran> parse(is_wide<symbol>(site), words);
-    Signature::describe(x, parse);
+    signatures::described<Signature>(x).show(signatures::Parse(Interface::fortran, false, is_wide(site), words));
     const auto at_once = [&] { call_words<Signature, Interface::fortran>(site.function, words); };
     // With operands elsewhere it would not leave tau there: only what the device computes is verified.
     const Replay original = replay_of(at_once);
@@ -85,7 +84,7 @@ struct GeqrCall {
     raise_told(x.t[0], compact_least(args.n));
     mark_tau(x.t);
     if (computed == Computed::yes) *args.work = best;
-    set_integer<symbol>(site, words.address<void>(places.status), 0);
+    set_integer(site, words.address<void>(places.status), 0);
   }
 };
 

@@ -58,7 +58,7 @@ class RootCall {
     Site ephemeral;
     const Site& site = site_of(symbol, function_, ephemeral);
     thread_state.agreed = ThreadState::on_device;
-    How::template make<symbol>(site, words);
+    How::template make<Interface::fortran>(site, words);
     const bool made = thread_state.agreed == ThreadState::on_device;
     thread_state.agreed = ThreadState::nothing;
     return made && info == 0;

@@ -59,4 +59,13 @@ void call(void* function, const CallWords& words) {
   (std::make_index_sequence<count>());
 }
 
+/// The same where the number of words is not known before.
+inline void call(void* function, const CallWords& words, int count) {
+  [&]<int... I>(std::integer_sequence<int, I...>) {
+    static constexpr void (*by_count[])(void*, const CallWords&) = {call<I>...};
+    by_count[count](function, words);
+  }
+  (std::make_integer_sequence<int, CallWords::most + 1>());
+}
+
 }  // namespace blaslift

@@ -56,8 +56,8 @@ class BatchCall {
       GemmBatchArgs<T>& args = x.args;
       const auto move = [&](int kind, auto& first, index& stride, auto& each, auto& own) {
         if (!touches(args, kind)) return;
-        if (!x.apart[kind]) return set_address(first, *operand++);
-        for (index i = 0; i < args.count; ++i) set_address(own.emplace_back(), *operand++);
+        if (!x.apart[kind]) return void(first = static_cast<T*>(*operand++));
+        for (index i = 0; i < args.count; ++i) own.push_back(static_cast<T*>(*operand++));
         each = own.data();
         stride = 0;
       };

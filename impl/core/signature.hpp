@@ -24,7 +24,8 @@
 // library, a record's words, and its replay.
 #pragma once
 #include <algorithm>
-#include <memory>
+#include <cstddef>
+#include <cstring>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -53,23 +54,6 @@ struct CheckedOperand {
   bool scratch = false;   ///< a workspace, whose contents are nobody's before and afterwards
   bool integers = false;  ///< its elements are no numbers
 };
-
-// An operand's place in Args: a pointer, or Integers.
-template <class T>
-constexpr const void* address_of(T* x) {
-  return x;
-}
-constexpr const void* address_of(const Integers& x) { return x.at; }
-template <class T>
-void set_address(T*& x, void* at) {
-  x = static_cast<T*>(at);
-}
-inline void set_address(Integers& x, void* at) { x.at = at; }
-template <class T>
-constexpr std::size_t element_size(T*) {
-  return sizeof(T);
-}
-constexpr std::size_t element_size(const Integers& x) { return x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t); }
 
 /// Whether a call's first word is the layout.
 template <class S>
@@ -131,280 +115,329 @@ constexpr Places places_of(Interface interface) {
   return places;
 }
 
-/// A call of S by its words.
-template <class S, Interface interface>
-void call_words(void* function, CallWords& words) {
-  constexpr Places places = places_of<S>(interface);
-  for (int i = places.words(); i < places.with_lengths(); ++i) words.word[i] = 1;
-  call<places.with_lengths()>(function, words);
-}
+constexpr std::size_t element_size(const Integers& x) { return x.wide ? sizeof(std::int64_t) : sizeof(std::int32_t); }
 
 namespace signatures {
 
+/// What a description can say only of valid Args: it is asked for it.
+template <class R>
+class Asked {
+ public:
+  template <class Say>
+  Asked(const Say& say) : say_(&say), ask_([](const void* x) -> R { return (*static_cast<const Say*>(x))(); }) {}
+  /// Of arguments of which nobody asks.
+  Asked(std::nullptr_t) : say_(nullptr), ask_(nullptr) {}
+  R operator()() const { return ask_(say_); }
+
+ private:
+  const void* say_;
+  R (*ask_)(const void*);
+};
+
+// An argument's place in Args, whatever its type.
+
+/// An enum of letters, or a bool that one of them makes true.
+class Letter {
+ public:
+  template <class E>
+  explicit Letter(E& x) : at_(&x), yes_(0) {
+    static_assert(std::is_enum_v<E> && sizeof(E) == 1);
+  }
+  Letter(bool& x, char yes) : at_(&x), yes_(yes) {}
+
+  char get(Choices among) const {
+    if (!yes_) return *enumeration();
+    for (const Choice& choice : among)
+      if ((choice.letter == yes_) == *static_cast<const bool*>(at_)) return choice.letter;
+    return 0;
+  }
+  void set(char letter) const {
+    yes_ ? void(*static_cast<bool*>(at_) = letter == yes_) : void(*enumeration() = letter);
+  }
+
+ private:
+  char* enumeration() const { return static_cast<char*>(at_); }
+
+  void* at_;
+  char yes_;  ///< 0: it is an enum
+};
+
+/// A number of one of the four types.
+struct Scalar {
+  void* at;
+  Precision precision;
+
+  double real() const;
+  double imag() const;
+  /// @param imag  0 for a real one
+  void set(double real, double imag) const;
+};
+
+/// A pointer, or Integers.
+class Pointer {
+ public:
+  template <class T>
+  explicit Pointer(T*& x) : place_(&x), element_(size_of<T>), precision_(precision_of<std::remove_const_t<T>>) {}
+  explicit Pointer(Integers& x) : place_(&x), element_(0), precision_() {}
+
+  void* get() const {
+    if (!element_) return integers()->at;
+    void* at = nullptr;
+    std::memcpy(&at, place_, sizeof at);
+    return at;
+  }
+  void set(const void* at) const {
+    if (element_)
+      std::memcpy(place_, &at, sizeof at);  // of whatever type the pointer there is
+    else
+      integers()->at = const_cast<void*>(at);
+  }
+  /// Null: it is a pointer.
+  Integers* integers() const { return element_ ? nullptr : static_cast<Integers*>(place_); }
+  std::size_t element_size() const { return element_ ? element_ : blaslift::element_size(*integers()); }
+  /// What a pointer to numbers points to.
+  Scalar first() const { return {get(), precision_}; }
+
+ private:
+  template <class T>
+  static constexpr std::uint32_t size_of = std::is_void_v<T> ? 1
+                                                             : sizeof(std::conditional_t<std::is_void_v<T>, char, T>);
+
+  void* place_;
+  std::uint32_t element_;  ///< 0: Integers
+  Precision precision_;
+};
+
+/// What looks at arguments one by one, or sets them; the others are nothing to it.
+class Visitor {
+ public:
+  virtual void letter(const char* /*name*/, Choices, Letter) {}
+  virtual void integer(const char* /*name*/, index&, bool /*used*/) {}
+  virtual void scalar(const char* /*name*/, Scalar) {}
+  /// The real part alone.
+  virtual void real_scalar(const char* /*name*/, Scalar, bool /*used*/) {}
+  virtual void operand(const char* /*name*/, Pointer, Asked<Use>) {}
+  virtual void workspace(const char* /*name*/, Pointer, index& /*size*/, Asked<index> /*least*/) {}
+  virtual void scratch(const char* /*name*/, Pointer, Asked<index> /*size*/) {}
+  virtual void info() {}
+  virtual void recorded(const char* /*name*/, bool&) {}
+
+ protected:
+  Visitor() = default;
+  Visitor(const Visitor&) = default;
+  ~Visitor() = default;
+};
+
+/// What a description is compiled with: once for each signature, with any Visitor; besides with those that each call
+/// meets, so that they cost no calls.
+template <class To>
+class Show {
+ public:
+  explicit Show(To& to) : to_(to) {}
+
+  void letter(const char* name, Choices among, auto& x) { to_.letter(name, among, Letter(x)); }
+  void letter(const char* name, Choices among, bool& x, char yes) { to_.letter(name, among, Letter(x, yes)); }
+  void integer(const char* name, index& x, bool used = true) { to_.integer(name, x, used); }
+  void scalar(const char* name, auto& x) { to_.scalar(name, of(x)); }
+  void real_scalar(const char* name, auto& x, bool used = true) { to_.real_scalar(name, of(x), used); }
+  void operand(const char* name, auto& at, const auto& use) { to_.operand(name, Pointer(at), use); }
+  void workspace(const char* name, auto& at, index& size, const auto& least) {
+    to_.workspace(name, Pointer(at), size, least);
+  }
+  void scratch(const char* name, auto& at, const auto& size) { to_.scratch(name, Pointer(at), size); }
+  void info() { to_.info(); }
+  void recorded(const char* name, bool& x) { to_.recorded(name, x); }
+
+ private:
+  template <class T>
+  static Scalar of(T& x) {
+    static_assert(std::is_floating_point_v<Real<T>>);
+    return {&x, precision_of<T>};
+  }
+
+  To& to_;
+};
+
+/// A signature, and Args of it, in functions that are the same for all of them.
+struct Description {
+  void (*show)(void* args, Visitor&);
+  bool (*complete)(void* args);
+  void (*fold)(void* args);
+  bool (*valid)(const void* args);
+  bool has_layout;  ///< of CBLAS
+  Places fortran, cblas;
+
+  const Places& places(Interface interface) const { return interface == Interface::cblas ? cblas : fortran; }
+};
+
+template <class S>
+const Description& description_of() {
+  using Args = typename S::Args;
+  static constexpr Description description{[](void* args, Visitor& to) {
+                                             Show show(to);
+                                             S::describe(*static_cast<Args*>(args), show);
+                                           },
+                                           [](void* args) { return S::complete(*static_cast<Args*>(args)); },
+                                           [](void* args) { S::fold(*static_cast<Args*>(args)); },
+                                           [](const void* args) {
+                                             if constexpr (requires(const Args& x) { x.valid(); })
+                                               return static_cast<const Args*>(args)->valid();
+                                             else
+                                               return true;  // of an entry's own
+                                           },
+                                           blaslift::has_layout<S>(Interface::cblas),
+                                           places_of<S>(Interface::fortran),
+                                           places_of<S>(Interface::cblas)};
+  return description;
+}
+
+/// A call's Args, whatever the routine.
+class Described {
+ public:
+  template <class Args>
+  Described(const Description& by, Args& args) : by_(&by), args_(&args) {}
+  /// For what changes nothing.
+  template <class Args>
+  Described(const Description& by, const Args& args) : by_(&by), args_(const_cast<Args*>(&args)) {}
+
+  const Description& by() const { return *by_; }
+  void show(Visitor& to) const { by_->show(args_, to); }
+  void show(Visitor&& to) const { by_->show(args_, to); }
+  bool complete() const { return by_->complete(args_); }
+  void fold() const { by_->fold(args_); }
+  bool valid() const { return by_->valid(args_); }
+
+ private:
+  const Description* by_;
+  void* args_;
+};
+
+template <class S, class Args>
+Described described(Args& args) {
+  static_assert(std::is_same_v<std::remove_const_t<Args>, typename S::Args>);
+  return {description_of<S>(), args};
+}
+
+/// What a complex number begins with, or a real one is.
+constexpr Scalar real_part(Scalar x) {
+  return {x.at, x.precision == Precision::c ? Precision::s : x.precision == Precision::z ? Precision::d : x.precision};
+}
+
 /// Goes along a call's words.
-template <Interface interface>
 class Cursor {
  protected:
   /// @param layout  whether it is in front
-  explicit Cursor(bool layout) : next_(layout ? 1 : 0) {}
-  static constexpr bool cblas = interface == Interface::cblas;
-  template <class R>
-  static constexpr bool by_value = cblas ? std::is_floating_point_v<R> : false;
+  Cursor(Interface interface, bool layout) : cblas_(interface == Interface::cblas), next_(layout ? 1 : 0) {}
+  bool is_value(Scalar x) const { return cblas_ && !is_complex(x.precision); }
+
+  const bool cblas_;
   int next_, next_real_ = 0;
 };
 
-template <Interface interface>
-class Parse : Cursor<interface> {
-  using Cursor<interface>::cblas, Cursor<interface>::next_, Cursor<interface>::next_real_;
-
+/// Reads Args from a call's words.
+class Parse final : public Visitor, Cursor {
  public:
-  Parse(bool wide, const CallWords& words, bool layout = interface == Interface::cblas)
-      : Cursor<interface>(layout), wide_(wide), words_(words) {}
-
-  template <class E>
-  void letter(const char*, Choices among, E& x) {
-    if (const Choice* choice = choose(among)) x = static_cast<E>(choice->letter);
+  Parse(Interface interface, bool layout, bool wide, const CallWords& words)
+      : Cursor(interface, layout), wide_(wide), words_(words) {}
+  void letter(const char*, Choices among, Letter x) override {
+    const Choice* const choice = cblas_ ? chosen(among, static_cast<int>(words_.word[next_]))
+                                        : chosen(among, *words_.address<const char>(next_));
+    ++next_;
+    if (choice) x.set(choice->letter);
+    good = good && choice;
   }
-  void letter(const char*, Choices among, bool& x, char yes) {
-    if (const Choice* choice = choose(among)) x = choice->letter == yes;
+  void integer(const char*, index& x, bool used) override {
+    x = used ? integer_at(next_) : 0;
+    ++next_;
   }
-  void integer(const char*, index& x, bool used = true) {
-    if (used)
-      x = next_integer();
+  void scalar(const char*, Scalar x) override {
+    if (!is_value(x))
+      std::memcpy(x.at, words_.address<const void>(next_++), element_size(x.precision));
+    else if (x.precision == Precision::s)
+      *static_cast<float*>(x.at) = words_.real_at<float>(next_real_++);
     else
-      ++next_, x = 0;
+      *static_cast<double*>(x.at) = words_.real_at<double>(next_real_++);
   }
-  template <class T>
-  void scalar(const char*, T& x) {
-    x = take<T>();
-  }
-  template <class T>
-  void real_scalar(const char*, T& x, bool used = true) {
+  void real_scalar(const char* name, Scalar x, bool used) override {
+    x.set(0, 0);
     if (used)
-      x = T(take<Real<T>>());
+      scalar(name, real_part(x));
     else
-      ++(Cursor<interface>::template by_value<Real<T>> ? next_real_ : next_), x = T(0);
+      ++(cblas_ ? next_real_ : next_);
   }
-  template <class P>
-  void operand(const char*, P& at, const auto&) {
-    if constexpr (std::is_same_v<P, Integers>) at.wide = wide_;
-    set_address(at, words_.template address<void>(next_++));
+  void operand(const char*, Pointer at, Asked<Use>) override {
+    if (Integers* const integers = at.integers()) integers->wide = wide_;
+    at.set(words_.address<void>(next_++));
   }
-  void workspace(const char* name, auto& at, index& size, const auto& least) {
-    operand(name, at, least);
-    size = next_integer();
+  void workspace(const char* name, Pointer at, index& size, Asked<index>) override {
+    operand(name, at, nullptr);
+    size = integer_at(next_++);
   }
-  void scratch(const char* name, auto& at, const auto& size) { operand(name, at, size); }
-  void info() { ++next_; }
-  void recorded(const char*, auto&) {}
+  void scratch(const char* name, Pointer at, Asked<index>) override { operand(name, at, nullptr); }
+  void info() override { ++next_; }
 
-  bool good = true;
+  bool good = true;  ///< all letters are choices
 
  private:
-  const Choice* choose(Choices among) {
-    const Choice* choice = nullptr;
-    if constexpr (cblas)
-      choice = chosen(among, static_cast<int>(words_.word[next_++]));
-    else
-      choice = chosen(among, *words_.template address<const char>(next_++));
-    good = good && choice;
-    return choice;
-  }
   /// In 32-bit interfaces the upper half of a value's word is undefined.
-  index next_integer() {
-    const int at = next_++;
-    if constexpr (cblas)
-      return wide_ ? static_cast<index>(words_.word[at]) : static_cast<std::int32_t>(words_.word[at]);
-    return wide_ ? *words_.template address<const std::int64_t>(at) : *words_.template address<const std::int32_t>(at);
-  }
-  template <class S>
-  S take() {
-    if constexpr (Cursor<interface>::template by_value<S>)
-      return words_.template real_at<S>(next_real_++);
-    else
-      return *words_.template address<const S>(next_++);
+  index integer_at(int i) const {
+    if (cblas_) return wide_ ? static_cast<index>(words_.word[i]) : static_cast<std::int32_t>(words_.word[i]);
+    return wide_ ? *words_.address<const std::int64_t>(i) : *words_.address<const std::int32_t>(i);
   }
 
   const bool wide_;
   const CallWords& words_;
 };
 
-/// Puts operands' addresses into a call's words.
-template <Interface interface>
-class Readdress : Cursor<interface> {
-  using Cursor<interface>::next_;
-
- public:
-  Readdress(CallWords& words, bool layout) : Cursor<interface>(layout), words_(words) {}
-  void letter(const char*, Choices, const auto&, char = 0) { ++next_; }
-  void integer(const char*, const index&, bool = true) { ++next_; }
-  template <class T>
-  void scalar(const char*, const T&) {
-    next_ += !Cursor<interface>::template by_value<T>;
-  }
-  template <class T>
-  void real_scalar(const char*, const T&, bool = true) {
-    next_ += !Cursor<interface>::template by_value<Real<T>>;
-  }
-  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, address_of(at)); }
-  void workspace(const char*, const auto& at, const index&, const auto&) {
-    words_.set(next_, address_of(at));
-    next_ += 2;
-  }
-  void scratch(const char* name, const auto& at, const auto& size) { operand(name, at, size); }
-  void info() { ++next_; }
-  void recorded(const char*, const auto&) {}
-
- private:
-  CallWords& words_;
-};
-
 /// A call's words made of Args, which must stay where they are.
-template <Interface interface>
-class Build : Cursor<interface> {
-  using Cursor<interface>::cblas, Cursor<interface>::next_, Cursor<interface>::next_real_;
-
+class Build final : public Visitor, Cursor {
  public:
-  Build(CallWords& words, std::int64_t* cells, bool layout = interface == Interface::cblas)
-      : Cursor<interface>(layout), words_(words), cells_(cells) {}
-  void letter(const char*, Choices among, const auto& x) { choose(among, static_cast<char>(x)); }
-  void letter(const char*, Choices among, bool x, char yes) {
-    for (const Choice& choice : among)
-      if ((choice.letter == yes) == x) return choose(among, choice.letter);
+  /// @param cells  CallWords::most of them, for what goes by its address and has none
+  Build(Interface interface, bool layout, CallWords& words, std::int64_t* cells)
+      : Cursor(interface, layout), words_(words), cells_(cells) {}
+  void letter(const char*, Choices among, Letter x) override {
+    const char letter = x.get(among);
+    if (cblas_)
+      words_.word[next_++] = static_cast<std::uint64_t>(chosen(among, letter)->number);
+    else
+      put(letter);  // its first byte
   }
-  void integer(const char*, index x, bool = true) {
-    if constexpr (cblas)
+  void integer(const char*, index& x, bool) override {
+    if (cblas_)
       words_.word[next_++] = static_cast<std::uint64_t>(x);
     else
       put(x);
   }
-  template <class T>
-  void scalar(const char*, const T& x) {
-    give(x);
+  void scalar(const char*, Scalar x) override {
+    if (!is_value(x))
+      words_.set(next_++, x.at);
+    else if (x.precision == Precision::s)
+      words_.set_real(next_real_++, *static_cast<const float*>(x.at));
+    else
+      words_.set_real(next_real_++, *static_cast<const double*>(x.at));
   }
-  /// What a complex number begins with.
-  template <class T>
-  void real_scalar(const char*, const T& x, bool = true) {
-    give(reinterpret_cast<const Real<T>&>(x));
-  }
-  void operand(const char*, const auto& at, const auto&) { words_.set(next_++, address_of(at)); }
-  void workspace(const char* name, const auto& at, index size, const auto& least) {
-    operand(name, at, least);
+  void real_scalar(const char* name, Scalar x, bool) override { scalar(name, real_part(x)); }
+  void operand(const char*, Pointer at, Asked<Use>) override { words_.set(next_++, at.get()); }
+  void workspace(const char* name, Pointer at, index& size, Asked<index>) override {
+    operand(name, at, nullptr);
     put(size);
   }
-  void scratch(const char* name, const auto& at, const auto& size) { operand(name, at, size); }
-  void info() { put(0); }
-  void recorded(const char*, const auto&) {}
+  void scratch(const char* name, Pointer at, Asked<index>) override { operand(name, at, nullptr); }
+  void info() override { put(0); }
 
  private:
   void put(std::int64_t x) {
     *cells_ = x;
     words_.set(next_++, cells_++);
   }
-  void choose(Choices among, char letter) {
-    if constexpr (cblas)
-      words_.word[next_++] = static_cast<std::uint64_t>(chosen(among, letter)->number);
-    else
-      put(letter);  // its first byte
-  }
-  template <class R>
-  void give(const R& x) {
-    if constexpr (Cursor<interface>::template by_value<R>)
-      words_.set_real(next_real_++, x);
-    else
-      words_.set(next_++, &x);
-  }
 
   CallWords& words_;
   std::int64_t* cells_;
 };
 
-/// What only some arguments matter to; the others do nothing.
-struct Nothing {
-  void letter(const char*, Choices, const auto&, char = 0) {}
-  void integer(const char*, const auto&, bool = true) {}
-  void scalar(const char*, const auto&) {}
-  void real_scalar(const char*, const auto&, bool = true) {}
-  void operand(const char*, const auto&, const auto&) {}
-  void workspace(const char*, const auto&, const index&, const auto&) {}
-  void scratch(const char*, const auto&, const auto&) {}
-  void info() {}
-  void recorded(const char*, const auto&) {}
-};
-
-struct SetOperands : Nothing {
-  explicit SetOperands(void* const* all) : next(all) {}
-  void operand(const char*, auto& at, const auto&) { set_address(at, *next++); }
-  void workspace(const char*, auto& at, const index&, const auto&) { set_address(at, *next++); }
-  void scratch(const char*, auto& at, const auto&) { set_address(at, *next++); }
-  void* const* next;
-};
-
-struct ListOperands : Nothing {
-  template <class P>
-  void operand(const char* name, const P& at, const auto& use) {
-    const Use x = use();
-    all.push_back({name,
-                   {address_of(at), x.rows, x.cols, x.ld, element_size(at), x.part},
-                   x.reads,
-                   x.writes,
-                   false,
-                   std::is_same_v<P, Integers>});
-  }
-  void workspace(const char* name, const auto& at, index size, const auto&) {
-    size = std::max<index>(0, size);
-    all.push_back({name, {address_of(at), size, 1, std::max<index>(1, size), element_size(at)}, false, false, true});
-  }
-  void scratch(const char* name, const auto& at, const auto& size) { workspace(name, at, size(), nullptr); }
-  std::vector<CheckedOperand> all;
-};
-
-/// The argument that says a workspace's size, in LAPACK's documentation.
-inline std::string length_of(const char* workspace) { return std::string("l") + workspace; }
-
-struct Write : Nothing {
-  void letter(const char* name, Choices, const auto& x) { word(name, std::string(1, static_cast<char>(x))); }
-  void letter(const char* name, Choices among, bool x, char yes) {
-    for (const Choice& choice : among)
-      if ((choice.letter == yes) == x) return word(name, std::string(1, choice.letter));
-  }
-  void integer(const char* name, index x, bool used = true) {
-    if (used) word(name, std::to_string(x));
-  }
-  template <class T>
-  void scalar(const char* name, const T& x) {
-    std::string value = number(static_cast<double>(std::real(x)));
-    if constexpr (!std::is_floating_point_v<T>) value += ',' + number(static_cast<double>(std::imag(x)));
-    word(name, value);
-  }
-  void real_scalar(const char* name, const auto& x, bool used = true) {
-    if (used) scalar(name, x);
-  }
-  void workspace(const char* name, const auto&, index size, const auto&) {
-    word(length_of(name), std::to_string(size));
-  }
-  void recorded(const char* name, bool x) { word(name, std::to_string(static_cast<int>(x))); }
-  void word(const std::string& name, const std::string& value) {
-    text += (text.empty() ? "" : " ") + name + '=' + value;
-  }
-  std::string text;
-};
-
-struct Narrow : Nothing {
-  using Nothing::operand;
-  void integer(const char*, index x, bool = true) { fits = fits && x >= -INT32_MAX && x <= INT32_MAX; }
-  void operand(const char* name, const Integers& x, const auto& use) {
-    const Use used = use();
-    const bool means = used.reads && !used.writes;  // and is not there just to be kept
-    for (index i = 0; x.wide && means && i < used.rows; ++i) integer(name, x.get(i));
-  }
-  void workspace(const char* name, const auto&, index size, const auto&) { integer(name, size); }
-  bool fits = true;
-};
-
 /// What a call says of its workspaces.
-struct Workspaces : Nothing {
-  void workspace(const char*, const auto&, index size, const auto& least) {
+struct Workspaces final : Visitor {
+  void workspace(const char*, Pointer, index& size, Asked<index> least) override {
     asked = asked || size == -1;
     suffice = suffice && size >= least();
   }
@@ -412,99 +445,77 @@ struct Workspaces : Nothing {
   bool suffice = true;
 };
 
-/// Puts arrays of a library's width in the place of a call's integers, and brings back what it has left there.  Throws
-/// std::bad_alloc.
-class Convert : public Nothing {
- public:
-  using Nothing::operand, Nothing::workspace, Nothing::scratch;
-  explicit Convert(bool wide) : wide_(wide) {}
+/// The argument that says a workspace's size, in LAPACK's documentation.
+inline std::string length_of(const char* workspace) { return std::string("l") + workspace; }
 
-  void operand(const char*, Integers& x, const auto& use) {
-    const Use used = use();
-    convert(x, used.rows, used.reads ? used.rows : 0, used.writes ? used.rows : 0);
-  }
-  /// The first one is the best size, afterwards.
-  void workspace(const char*, Integers& x, index size, const auto&) { convert(x, std::max<index>(1, size), 0, 1); }
-  void scratch(const char*, Integers& x, const auto& size) { convert(x, size(), 0, 0); }
-  void bring_back() const {
-    for (const Pair& pair : all_)
-      for (index i = 0; i < pair.written; ++i) pair.callers.set(i, pair.librarys.get(i));
-  }
+/// By a library's function, of a call's words as its places are.
+void call_words(void* function, const Places& places, CallWords& words);
 
- private:
-  struct Pair {
-    std::unique_ptr<std::int64_t[]> memory;
-    Integers callers, librarys;
-    index written;
-  };
-
-  void convert(Integers& x, index size, index read, index written) {
-    if (x.wide == wide_) return;
-    std::unique_ptr<std::int64_t[]> memory(new std::int64_t[static_cast<std::size_t>(size)]());
-    const Integers librarys{memory.get(), wide_};
-    for (index i = 0; i < read; ++i) librarys.set(i, x.get(i));
-    all_.push_back({std::move(memory), x, librarys, written});
-    x = librarys;
-  }
-
-  const bool wide_;
-  std::vector<Pair> all_;
-};
+// What follows says where it has a template's name.
+/// What is left to do once Args have been read.
+bool understood(Described call, bool layout, const CallWords& words);
+void set_operands(Described call, void* const* at);
+CallWords readdressed(Described call, Interface interface, CallWords words);
+/// The words of a call by Args, which must stay where they are.
+/// @param cells  CallWords::most of them, for what goes by its address and has none
+CallWords built(Described call, Interface interface, int layout, std::int64_t* cells);
+int call(Described call, void* function, Interface interface, int layout);
+/// By the Fortran interface, of a library with such integers.
+int call(Described call, void* function, bool wide);
+/// By what the site has led to, likewise.
+int call(Described call, const Site& library);
+std::vector<CheckedOperand> list_operands(Described call);
+std::string write_words(Described call);
+bool is_narrow(Described call);
 
 }  // namespace signatures
+
+/// A call of S by its words.
+template <class S, Interface interface>
+void call_words(void* function, CallWords& words) {
+  signatures::call_words(function, signatures::description_of<S>().places(interface), words);
+}
 
 /// Args of a call's words; false if they are invalid: these are for the reference's xerbla.
 template <class S, Interface interface>
 bool parse(bool wide, const CallWords& words, typename S::Args& args) {
-  signatures::Parse<interface> parse(wide, words, has_layout<S>(interface));
-  S::describe(args, parse);
-  if (!parse.good || !S::complete(args)) return false;
-  if constexpr (has_layout<S>(interface)) {
-    const int layout = static_cast<int>(words.word[0]);
-    if (layout != row_major && layout != column_major) return false;
-    if (layout == row_major) S::fold(args);
-  }
-  return args.valid();
+  constexpr bool layout = has_layout<S>(interface);
+  signatures::Parse parse(interface, layout, wide, words);
+  signatures::Show<signatures::Parse> show(parse);
+  S::describe(args, show);
+  return parse.good && signatures::understood(signatures::described<S>(args), layout, words);
 }
 
 /// The call with its operands, workspaces among them, at other addresses.
 template <class S>
 typename S::Args with_operands_of(typename S::Args args, void* const* at) {
-  signatures::SetOperands set(at);
-  S::describe(args, set);
-  (void)S::complete(args);
+  signatures::set_operands(signatures::described<S>(args), at);
   return args;
 }
 
 /// A call's words with its operands at the addresses of `args`, which are those of the call but for them.
 template <class S, Interface interface>
-CallWords readdressed(CallWords words, typename S::Args args) {
-  if (has_layout<S>(interface) && static_cast<int>(words.word[0]) == row_major) S::fold(args);
-  signatures::Readdress<interface> readdress(words, has_layout<S>(interface));
-  S::describe(args, readdress);
-  return words;
+CallWords readdressed(const CallWords& words, typename S::Args args) {
+  return signatures::readdressed(signatures::described<S>(args), interface, words);
 }
 
-/// Returns LAPACK's info; of BLAS 0.
-template <class S, Interface interface>
-int call_by_interface(void* function, const typename S::Args& args, int layout) {
-  CallWords words(layout);
-  std::int64_t cells[CallWords::most];
-  signatures::Build<interface> build(words, cells, has_layout<S>(interface));
-  S::describe(args, build);
-  call_words<S, interface>(function, words);
-  constexpr Places places = places_of<S>(interface);
-  if constexpr (places.status >= 0)
-    return *words.template address<std::int32_t>(places.status);  // of 64 bits the lower
-  return 0;
-}
-
-/// The call by a function of any library, whatever the width of its integers, of which there are no arrays.
+/// The call by a function of any library, whatever the width of its integers, of which there are no arrays.  Returns
+/// LAPACK's info; of BLAS 0.
 template <class S>
 int call(void* function, Interface interface, const typename S::Args& args) {
   static_assert(!places_of<S>(Interface::fortran).has_integers);
-  return interface == Interface::cblas ? call_by_interface<S, Interface::cblas>(function, args, column_major)
-                                       : call_by_interface<S, Interface::fortran>(function, args, column_major);
+  return signatures::call(signatures::described<S>(args), function, interface, column_major);
+}
+
+/// The same for calls that are many: compiled for that signature, and returns nothing.
+template <class S>
+void call_at_once(void* function, Interface interface, typename S::Args args) {
+  CallWords words(column_major);
+  std::int64_t cells[CallWords::most];
+  signatures::Build build(interface, has_layout<S>(interface), words, cells);
+  signatures::Show<signatures::Build> show(build);
+  S::describe(args, show);
+  signatures::call_words(function, signatures::description_of<S>().places(interface), words);
 }
 
 /// The call by a function of a library with such integers.  Throws std::bad_alloc only where there are arrays of them,
@@ -513,11 +524,7 @@ template <class S>
 int call(void* function, Interface interface, const typename S::Args& args, bool wide) {
   if constexpr (places_of<S>(Interface::fortran).has_integers) {
     typename S::Args own = args;
-    signatures::Convert convert(wide);
-    S::describe(own, convert);
-    const int info = call_by_interface<S, Interface::fortran>(function, own, column_major);
-    convert.bring_back();
-    return info;
+    return signatures::call(signatures::described<S>(own), function, wide);
   } else {
     return call<S>(function, interface, args);
   }
@@ -527,37 +534,31 @@ int call(void* function, Interface interface, const typename S::Args& args, bool
 template <class S>
 void call_in_row_major(void* function, typename S::Args args) {
   S::fold(args);
-  call_by_interface<S, Interface::cblas>(function, args, row_major);
+  signatures::call(signatures::described<S>(args), function, Interface::cblas, row_major);
 }
 
 template <class S>
 std::vector<CheckedOperand> list_operands(const typename S::Args& args) {
-  signatures::ListOperands list;
-  S::describe(args, list);
-  return std::move(list.all);
+  return signatures::list_operands(signatures::described<S>(args));
 }
 
 template <class S>
 std::string write_words(const typename S::Args& args) {
-  signatures::Write write;
-  S::describe(args, write);
-  return write.text;
+  return signatures::write_words(signatures::described<S>(args));
 }
 
 /// Of valid Args.
 template <class S>
 signatures::Workspaces workspaces_of(const typename S::Args& args) {
   signatures::Workspaces workspaces;
-  S::describe(args, workspaces);
+  signatures::described<S>(args).show(workspaces);
   return workspaces;
 }
 
 /// Whether integers of 32 bits can hold the call's.
 template <class S>
 bool is_narrow(const typename S::Args& args) {
-  signatures::Narrow narrow;
-  S::describe(args, narrow);
-  return narrow.fits;
+  return signatures::is_narrow(signatures::described<S>(args));
 }
 
 }  // namespace blaslift

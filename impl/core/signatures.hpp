@@ -1160,6 +1160,17 @@ SIGNATURE(orgbr, OrgbrSignature)
 #undef SIGNATURE
 }  // namespace signature_of
 
+// Their descriptions are compiled in one place (signatures.cpp).
+namespace signatures {
+#define GEMM_BATCH(name, type)
+#define COPY(name, type)
+#define GEQR(name, type)
+#define GEMQR(name, type)
+#define WSYMV(name, type)
+#define ROUTINE(kind, name, type) extern template const Description& description_of<signature_of::kind<type>>();
+#include "api/routines.def"
+}  // namespace signatures
+
 /// Calls `with` with the signature that Args came by.
 template <class T, class With>
 decltype(auto) with_signature(const GemmArgs<T>&, With with) {
@@ -1322,32 +1333,37 @@ decltype(auto) with_signature(const ReductionQArgs<T>& x, With with) {
   return x.of_identity ? with(OrgtrSignature<T>()) : with(OrmtrSignature<T>());
 }
 
+/// The call as what is the same for all routines takes it.
+template <class Args>
+signatures::Described described(Args& args) {
+  return with_signature(args, [&](auto s) { return signatures::described<decltype(s)>(args); });
+}
+
 /// The call's operands, in Args's order.
 template <class Args>
 std::vector<CheckedOperand> operands_of(const Args& args) {
-  return with_signature(args, [&](auto s) { return list_operands<decltype(s)>(args); });
+  return signatures::list_operands(described(args));
 }
 
 /// The call with operands at other addresses.
 template <class Args>
-Args with_operands(const Args& args, void* const* at) {
-  return with_signature(args, [&](auto s) { return with_operands_of<decltype(s)>(args, at); });
+Args with_operands(Args args, void* const* at) {
+  signatures::set_operands(described(args), at);
+  return args;
 }
 
 /// Everything but the addresses, in words of name=value, numbers to the last digit.
 template <class Args>
 std::string to_words(const Args& args) {
-  return with_signature(args, [&](auto s) { return write_words<decltype(s)>(args); });
+  return signatures::write_words(described(args));
 }
 
 /// The call by what a site has led to; false if its integers are too narrow for the sizes.
 template <class Args>
-bool call_by(const Site& library, const Args& args) {
-  return with_signature(args, [&](auto s) {
-    if (!library.wide && !is_narrow<decltype(s)>(args)) return false;
-    call<decltype(s)>(library.function, info(library.symbol).interface, args, library.wide);
-    return true;
-  });
+bool call_by(const Site& library, Args args) {
+  if (!library.wide && !signatures::is_narrow(described(args))) return false;
+  signatures::call(described(args), library);
+  return true;
 }
 
 }  // namespace blaslift

@@ -195,7 +195,7 @@ class CheckableCall final : public Checkable {
 
   void underneath(void* const* at) const override { replay_.elsewhere(at); }
   bool by(const Site& oracle, void* const* at) const override {
-    if (alone) return oracle.wide || with_signature(args_, [&](auto s) { return is_narrow<decltype(s)>(args_); });
+    if (alone) return oracle.wide || signatures::is_narrow(described(args_));
     const Args args = with_operands(args_, at);
     return judging_.reference ? judging_.reference(oracle, args) : call_by(oracle, args);
   }

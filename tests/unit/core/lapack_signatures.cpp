@@ -644,7 +644,7 @@ TEST(LapackEntry, InfoIsTheEndingsInTheSitesWidth) {
       call.integer(6).integer(4).at(a).integer(8).at(ipiv.all.at).at(status.all.at);
       library_calls = 0;
       routed = {{}, end};
-      Entry<GetrfSignature<double>>::make<Symbol::dgeqrf_>(site, call.words);
+      Entry<GetrfSignature<double>>::make<Interface::fortran>(site, call.words);
       EXPECT_EQ(status.all.get(0), told);
       EXPECT_TRUE(status.canaries_intact() && ipiv.untouched());
       EXPECT_TRUE(routed.valid && routed.calls == 1 && library_calls == 0);
@@ -667,10 +667,10 @@ TEST(LapackEntry, OfASingularMatrixInfoIsTheFirstZeroOfItsFactor) {
   // Elsewhere: nothing of the caller's is touched, info neither.
   void* const at[] = {other.data(), other_ipiv.all.at};
   routed = {[&](Replay replay) { replay.elsewhere(at); }};
-  Entry<GetrfSignature<double>>::make<Symbol::dgeqrf_>(getrf, call.words);
+  Entry<GetrfSignature<double>>::make<Interface::fortran>(getrf, call.words);
   EXPECT_TRUE(A == before && ipiv.untouched() && status.untouched());
   routed = {[](Replay replay) { replay(); }};
-  Entry<GetrfSignature<double>>::make<Symbol::dgeqrf_>(getrf, call.words);
+  Entry<GetrfSignature<double>>::make<Interface::fortran>(getrf, call.words);
   EXPECT_EQ(status.all.get(0), 3);
   EXPECT_TRUE(A == other && !(A == before) && A.canaries_intact());
   EXPECT_EQ(ipiv.values(), other_ipiv.values());
@@ -712,7 +712,7 @@ TEST(LapackEntry, AnyLengthOfMinusOneAsksForAllSizes) {
       HeevdMemory m(n, wide, 1, 1, 1);
       HeevdCall call(m, wide, which == 0 ? -1 : 0, which == 1 ? -1 : 0, which == 2 ? -1 : 0);
       routed = {};
-      Entry<HeevdSignature>::make<Symbol::dgeqrf_>(site, call.fortran.words);
+      Entry<HeevdSignature>::make<Interface::fortran>(site, call.fortran.words);
       EXPECT_EQ(routed.calls, 0);
       EXPECT_EQ(asked[which], -1);
       EXPECT_EQ(asked[(which + 1) % 3], 0) << "as it came";
@@ -726,7 +726,7 @@ TEST(LapackEntry, AnyLengthOfMinusOneAsksForAllSizes) {
   if (!heevd.function) GTEST_SKIP() << "no liblapack.so.3";
   HeevdMemory m(n, false, 1, 1, 1);
   HeevdCall call(m, false, 0, 0, -1);
-  Entry<HeevdSignature>::make<Symbol::dgeqrf_>(heevd, call.fortran.words);
+  Entry<HeevdSignature>::make<Interface::fortran>(heevd, call.fortran.words);
   EXPECT_EQ(call.status.all.get(0), 0);
   EXPECT_GE(m.work(0, 0).real(), 2 * n + n * n);
   EXPECT_EQ(m.rwork(0, 0), 1 + 5 * n + 2 * n * n);
@@ -742,7 +742,7 @@ TEST(LapackEntry, EachWorkspaceHasToSuffice) {
     const auto length = [&](int i) { return least[i] - (i == which ? 1 : 0); };
     HeevdCall call(m, false, length(0), length(1), length(2));
     routed = {};
-    Entry<HeevdSignature>::make<Symbol::dgeqrf_>(site, call.fortran.words);
+    Entry<HeevdSignature>::make<Interface::fortran>(site, call.fortran.words);
     EXPECT_EQ(routed.calls, 1);
     EXPECT_EQ(routed.valid, which == -1) << which;
   }
@@ -757,7 +757,7 @@ TEST(LapackEntry, WhatTheDeviceComputesLeavesTheBestSizeInEach) {
       HeevdCall call(m, wide, m.work.rows(), m.rwork.rows(), m.iwork.size);
       routed = {{}, {how, 9}};
       std::fill(std::begin(asked), std::end(asked), 0);
-      Entry<HeevdSignature>::make<Symbol::dgeqrf_>(site, call.fortran.words);
+      Entry<HeevdSignature>::make<Interface::fortran>(site, call.fortran.words);
       EXPECT_EQ(call.status.all.get(0), 9) << "did not converge";
       EXPECT_TRUE(m.canaries_intact() && call.status.canaries_intact());
       const int query = how == Computed::yes ? -1 : 0;

@@ -286,9 +286,7 @@ template <class S>
 void expect_the_same_again(const typename S::Args& x) {
   // By a function that only keeps its words.
   static std::int64_t integers[CallWords::most];
-  CallWords words;
-  signatures::Build<Interface::fortran> build(words, integers);
-  S::describe(x, build);
+  const CallWords words = signatures::built(signatures::described<S>(x), Interface::fortran, column_major, integers);
   for (const bool wide : {true, false}) {
     typename S::Args again{};
     ASSERT_TRUE((parse<S, Interface::fortran>(wide, words, again))) << write_words<S>(x);

@@ -51,16 +51,24 @@ bool only_row_major(const GemvArgs<T>& args) {
   return args.conjugated;
 }
 
+void make(const Recorded& r, const std::string& fallback, signatures::Described call, bool in_rows) {
+  const bool narrow = signatures::is_narrow(call);
+  const Function function = find(r, in_rows ? Interface::cblas : Interface::fortran, fallback, narrow);
+  if (in_rows) {
+    call.fold();
+    signatures::call(call, function.at, Interface::cblas, row_major);
+  } else {
+    signatures::call(call, function.at, function.wide);
+  }
+}
+
 template <class Signature>
 void make(const Recorded& r, const std::string& fallback) {
-  const RecordedCall<Signature> call(r);
-  const auto& args = call.args;
+  RecordedCall<Signature> recorded(r);
+  const auto& args = recorded.args;
   if constexpr (requires { args.conjugated; })
     if (args.conjugated && std::is_floating_point_v<std::remove_const_t<decltype(args.alpha)>>) fail(not_a_call);
-  const bool narrow = is_narrow<Signature>(args);
-  if (only_row_major(args)) return call_in_row_major<Signature>(find(r, Interface::cblas, fallback, narrow).at, args);
-  const Function function = find(r, Interface::fortran, fallback, narrow);
-  blaslift::call<Signature>(function.at, Interface::fortran, args, function.wide);
+  make(r, fallback, recorded.call(), only_row_major(args));
 }
 
 /// A call of gemm_batch (impl/core/batch_call.hpp), by its Fortran symbol.

@@ -133,4 +133,85 @@ Recorded read_record(const std::string& path, bool with_data) {
   return r;
 }
 
+namespace {
+
+char letter_in(const Recorded& r, const char* name, Choices among) {
+  const std::string value = r.argument(name);
+  if (value.size() == 1)
+    for (const Choice& choice : among)
+      if (value[0] == choice.letter) return choice.letter;
+  std::string allowed;
+  for (const Choice& choice : among) allowed += choice.letter;
+  fail(std::string("the record's ") + name + " is not one of " + allowed);
+}
+
+/// Whether integers that a call reads, in LAPACK numbers of rows, are some: it would write to what is beyond.
+struct InRange final : signatures::Visitor {
+  void operand(const char*, signatures::Pointer at, signatures::Asked<Use> use) override {
+    if (!at.integers()) return;
+    const Use used = use();
+    const bool means = used.reads && !used.writes;  // and is not there just to be kept
+    for (index i = 0; means && i < used.rows; ++i) {
+      const index row = at.integers()->get(i);
+      good = good && row != 0 && row >= -used.rows && row <= used.rows;
+    }
+  }
+  bool good = true;
+};
+
+}  // namespace
+
+void ReadArguments::letter(const char* name, Choices among, signatures::Letter x) {
+  x.set(letter_in(record_, name, among));
+}
+void ReadArguments::integer(const char* name, index& x, bool used) {
+  if (!used) return;
+  x = number_in<index>(record_, name);
+  // No operand is that large, and no vector's step.
+  constexpr index most = index{1} << 44;
+  if (x > most || x < -most) fail(not_a_call);
+}
+void ReadArguments::scalar(const char* name, signatures::Scalar x) {
+  const std::string value = record_.argument(name);
+  const std::size_t comma = value.find(',');
+  double re = 0, im = 0;
+  const bool good = read_number(std::string_view(value).substr(0, comma), re) &&
+                    (comma == value.npos || read_number(std::string_view(value).substr(comma + 1), im));
+  if (!good) fail(std::string("the record's ") + name + " is not a number");
+  x.set(re, im);
+}
+void ReadArguments::real_scalar(const char* name, signatures::Scalar x, bool used) {
+  if (used) scalar(name, x);
+}
+void ReadArguments::operand(const char* name, signatures::Pointer at, signatures::Asked<Use>) {
+  const auto* const block = at.integers() ? record_.block(name) : nullptr;
+  if (at.integers()) at.integers()->wide = block && block->element == sizeof(std::int64_t);
+}
+void ReadArguments::workspace(const char* name, signatures::Pointer, index& size, signatures::Asked<index>) {
+  integer(signatures::length_of(name).c_str(), size, true);
+}
+void ReadArguments::recorded(const char* name, bool& x) { x = number_in<int>(record_, name) != 0; }
+
+void read_arguments(const Recorded& r, signatures::Described call) {
+  call.show(ReadArguments(r));
+  if (!call.complete() || !call.valid()) fail(not_a_call);
+  signatures::Workspaces workspaces;
+  call.show(workspaces);
+  if (!workspaces.suffice) fail(not_a_call);
+}
+
+std::vector<std::vector<char>> read_operands(const Recorded& r, signatures::Described call) {
+  std::vector<std::vector<char>> memory;
+  std::vector<void*> at;
+  for (const CheckedOperand& x : signatures::list_operands(call)) {
+    memory.push_back(storage_of(r, x));
+    at.push_back(memory.back().data());
+  }
+  signatures::set_operands(call, at.data());
+  InRange pivots;
+  call.show(pivots);
+  if (!pivots.good) fail(not_a_call);
+  return memory;
+}
+
 }  // namespace blaslift::cli

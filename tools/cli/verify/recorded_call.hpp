@@ -51,107 +51,45 @@ T number_in(const Recorded& r, const char* name) {
   return value;
 }
 
-template <class T>
-T scalar_in(const Recorded& r, const char* name) {
-  const std::string value = r.argument(name);
-  const std::size_t comma = value.find(',');
-  double re = 0, im = 0;
-  const bool good = read_number(std::string_view(value).substr(0, comma), re) &&
-                    (comma == value.npos || read_number(std::string_view(value).substr(comma + 1), im));
-  if (!good) fail(std::string("the record's ") + name + " is not a number");
-  if constexpr (std::is_floating_point_v<T>)
-    return static_cast<T>(re);
-  else
-    return {static_cast<typename T::value_type>(re), static_cast<typename T::value_type>(im)};
-}
-
 /// Reads Args.
-class ReadArguments : public signatures::Nothing {
+class ReadArguments final : public signatures::Visitor {
  public:
   explicit ReadArguments(const Recorded& r) : record_(r) {}
 
-  template <class E>
-  void letter(const char* name, Choices among, E& x) {
-    x = static_cast<E>(letter_in(name, among));
-  }
-  void letter(const char* name, Choices among, bool& x, char yes) { x = letter_in(name, among) == yes; }
-  void integer(const char* name, index& x, bool used = true) {
-    if (!used) return;
-    x = number_in<index>(record_, name);
-    // No operand is that large, and no vector's step.
-    constexpr index most = index{1} << 44;
-    if (x > most || x < -most) fail(not_a_call);
-  }
-  template <class T>
-  void scalar(const char* name, T& x) {
-    x = scalar_in<T>(record_, name);
-  }
-  void real_scalar(const char* name, auto& x, bool used = true) {
-    if (used) scalar(name, x);
-  }
-  using Nothing::operand;
+  void letter(const char* name, Choices among, signatures::Letter) override;
+  void integer(const char* name, index&, bool used) override;
+  void scalar(const char* name, signatures::Scalar) override;
+  void real_scalar(const char* name, signatures::Scalar, bool used) override;
   /// As wide as the record's; what is only written has no block, and any width.
-  void operand(const char* name, Integers& x, const auto&) {
-    const auto* const block = record_.block(name);
-    x.wide = block && block->element == sizeof(std::int64_t);
-  }
-  void workspace(const char* name, const auto&, index& size, const auto&) {
-    integer(signatures::length_of(name).c_str(), size);
-  }
-  void recorded(const char* name, bool& x) { x = number_in<int>(record_, name) != 0; }
+  void operand(const char* name, signatures::Pointer, signatures::Asked<Use>) override;
+  void workspace(const char* name, signatures::Pointer, index& size, signatures::Asked<index>) override;
+  void recorded(const char* name, bool&) override;
 
  private:
-  char letter_in(const char* name, Choices among) const {
-    const std::string value = record_.argument(name);
-    if (value.size() == 1)
-      for (const Choice& choice : among)
-        if (value[0] == choice.letter) return choice.letter;
-    std::string allowed;
-    for (const Choice& choice : among) allowed += choice.letter;
-    fail(std::string("the record's ") + name + " is not one of " + allowed);
-  }
-
   const Recorded& record_;
 };
 
 /// An operand as the program had it; what is not in the record is NaN.
 std::vector<char> storage_of(const Recorded& r, const CheckedOperand& x);
 
-/// Whether integers that a call reads, in LAPACK numbers of rows, are some: it would write to what is beyond.
-struct InRange : signatures::Nothing {
-  using Nothing::operand;
-  void operand(const char*, const Integers& x, const auto& use) {
-    const Use used = use();
-    const bool means = used.reads && !used.writes;  // and is not there just to be kept
-    for (index i = 0; means && i < used.rows; ++i) {
-      const index row = x.get(i);
-      good = good && row != 0 && row >= -used.rows && row <= used.rows;
-    }
-  }
-  bool good = true;
-};
+/// Sets all arguments of a call but its addresses.  Throws std::runtime_error for what is no call.
+void read_arguments(const Recorded& r, signatures::Described call);
+/// The operands of a call whose arguments these are, to which it has the addresses then; likewise.
+std::vector<std::vector<char>> read_operands(const Recorded& r, signatures::Described call);
 
-/// Throws std::runtime_error for what is no call of that signature.
+/// A call of that signature; likewise.
 template <class Signature>
 struct RecordedCall {
   explicit RecordedCall(const Recorded& r) {
-    ReadArguments read(r);
-    Signature::describe(args, read);
-    if (!Signature::complete(args) || !args.valid() || !workspaces_of<Signature>(args).suffice) fail(not_a_call);
+    read_arguments(r, call());
     if constexpr (requires { args.regular(); })
       if (!args.regular()) fail(not_a_call);
-    std::vector<void*> at;
-    for (const CheckedOperand& x : list_operands<Signature>(args)) {
-      memory.push_back(storage_of(r, x));
-      at.push_back(memory.back().data());
-    }
-    args = with_operands_of<Signature>(args, at.data());
-    InRange pivots;
-    Signature::describe(args, pivots);
-    if (!pivots.good) fail(not_a_call);
+    memory = read_operands(r, call());
   }
   RecordedCall(const RecordedCall&) = delete;
   RecordedCall& operator=(const RecordedCall&) = delete;
+
+  signatures::Described call() { return signatures::described<Signature>(args); }
 
   typename Signature::Args args{};
   std::vector<std::vector<char>> memory{};
@@ -196,7 +134,7 @@ struct RecordedBatches {
     for (const Recorded& one : ones) {
       typename BatchCall<T>::Batch x{};
       ReadArguments read(one);
-      GemmBatchStridedSignature<T>::describe(x.args, read);
+      described(x.args).show(read);
       GemmBatchArgs<T> regular = x.args;
       index* const strides[] = {&regular.stride_a, &regular.stride_b, &regular.stride_c};
       const std::string apart = one.argument("apart");
