@@ -58,7 +58,7 @@ void print_line(const char* title, const Problem& call, const Profile& profile) 
 }
 
 template <class T>
-GemmArgs<T> square(index n, Part part) {
+GemmArgs<T> square(blaslift::index n, Part part) {
   static T memory[1];  // nobody reads it: only where operands begin
   const Op other = part == Part::whole ? Op::none : Op::transpose;
   return {Op::none, other, n, n, n, T(1), memory, n, memory, n, T(0), memory, n, part};
@@ -73,16 +73,16 @@ int main(int argc, char** argv) {
   }
   const Profile profile = built_in_profile(argv[1]);
   std::printf("| call | 1 | 2 | 4 | 8 |\n|---|---:|---:|---:|---:|\n");
-  for (const index n : {8192, 16384, 32768}) {
+  for (const blaslift::index n : {8192, 16384, 32768}) {
     print_line("dgemm", Routine::dgemm, square<double>(n, Part::whole), profile);
     print_line("sgemm", Routine::sgemm, square<float>(n, Part::whole), profile);
     print_line("zgemm", Routine::zgemm, square<std::complex<double>>(n, Part::whole), profile);
     print_line("dsyrk", Routine::dsyrk, square<double>(n, Part::lower), profile);
   }
-  const auto factors = [](Routine routine, index m, index n) {
+  const auto factors = [](Routine routine, index m, blaslift::index n) {
     return counted({.routine = routine, .element = Precision::d, .m = m, .n = n, .part = Part::lower});
   };
-  for (const index n : {8192, 16384, 32768, 65536})
+  for (const blaslift::index n : {8192, 16384, 32768, 65536})
     for (const auto& [title, routine] :
          {std::pair{"dpotrf", Routine::dpotrf}, {"dgetrf", Routine::dgetrf}, {"dgeqrf", Routine::dgeqrf}})
       print_line(title, factors(routine, n, n), profile);

@@ -186,16 +186,6 @@ void call_words(void* function, const Places& places, CallWords& words) {
   blaslift::call(function, words, count);
 }
 
-bool understood(Described call, bool layout, const CallWords& words) {
-  if (!call.complete()) return false;
-  if (layout) {
-    const int order = static_cast<int>(words.word[0]);
-    if (order != row_major && order != column_major) return false;
-    if (order == row_major) call.fold();
-  }
-  return call.valid();
-}
-
 void set_operands(Described call, void* const* at) {
   SetOperands set(at);
   call.show(set);

@@ -452,8 +452,6 @@ inline std::string length_of(const char* workspace) { return std::string("l") + 
 void call_words(void* function, const Places& places, CallWords& words);
 
 // What follows says where it has a template's name.
-/// What is left to do once Args have been read.
-bool understood(Described call, bool layout, const CallWords& words);
 void set_operands(Described call, void* const* at);
 CallWords readdressed(Described call, Interface interface, CallWords words);
 /// The words of a call by Args, which must stay where they are.
@@ -483,7 +481,13 @@ bool parse(bool wide, const CallWords& words, typename S::Args& args) {
   signatures::Parse parse(interface, layout, wide, words);
   signatures::Show<signatures::Parse> show(parse);
   S::describe(args, show);
-  return parse.good && signatures::understood(signatures::described<S>(args), layout, words);
+  if (!parse.good || !S::complete(args)) return false;
+  if constexpr (layout) {
+    const int order = static_cast<int>(words.word[0]);
+    if (order != row_major && order != column_major) return false;
+    if (order == row_major) S::fold(args);
+  }
+  return args.valid();
 }
 
 /// The call with its operands, workspaces among them, at other addresses.

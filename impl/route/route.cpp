@@ -290,6 +290,154 @@ Ending ended(Place& place, const Backend& backend, const Decision& decision, Ope
   return ending;
 }
 
+namespace {
+
+/// A part of a call at a place, which is open.
+/// @param number  of the deal
+/// @param seat    of a gang: then it is the place's part of what is the whole call
+Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine, const Routed& part,
+                    const Decision& whole, bool ephemeral, std::uint64_t number, Seat* seat = nullptr) {
+  try {
+    Backend* backend = open_place(r, place);
+    if (!backend) return {Reason::no_device};
+    const Problem problem = part.problem(routine);
+    if (!place.device.can(family_of(routine).needs, problem.element)) return {Reason::no_route};
+    Operands operands = part.operands(place, ephemeral);
+    operands.deal = number;
+    operands.seat = seat;
+    Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
+    part.refine(r.options, problem, decision);
+    return part.compute(place, site, *backend, problem, operands, decision);
+  } catch (const std::exception&) {  // nothing has happened yet
+    return {Reason::no_room};
+  }
+}
+
+/// A call dealt out, as its decision says.  What no place has computed is computed at the first one, or else by the
+/// library underneath.  If nothing has been computed anywhere, the result's memory is what it was.
+Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Routed& whole, Operands& operands,
+                     const Decision& decision) {
+  struct Shared {
+    std::vector<std::unique_ptr<const Routed>> parts;
+    Decision decision;
+    std::vector<Ending> endings{};
+    std::vector<char> has_computed{};  ///< by place
+  };
+  const auto call = std::make_shared<Shared>();
+  call->parts = whole.parts(decision.places);
+  call->decision = decision;
+  const auto& parts = call->parts;
+  std::vector<Ending>& endings = call->endings;
+  endings.assign(parts.size(), Ending{Reason::no_room});
+  call->has_computed.resize(static_cast<std::size_t>(decision.places));
+  HostBlas blas(site);
+  for (const auto& part : parts) part->prepare(blas);
+  const bool ephemeral = operands[0].ephemeral;
+  const std::uint64_t deal = r.deals.fetch_add(1, std::memory_order_relaxed) + 1;
+  operands.forget();
+  at_places(r, decision.places, static_cast<int>(parts.size()),
+            [call, &r, &site, routine, ephemeral, deal](Place& place, int number) {
+              const auto i = static_cast<std::size_t>(number);
+              Ending& ending = call->endings[i];
+              ending = compute_part(r, place, site, routine, *call->parts[i], call->decision, ephemeral, deal);
+              if (ending.computed) call->has_computed[static_cast<std::size_t>(place.number)] = 1;
+              if (ending.computed)
+                place.refused.store(0, std::memory_order_relaxed);
+              else if (ending.reason == Reason::no_room)
+                place.refused.fetch_add(1, std::memory_order_relaxed);
+              return ending.computed;
+            });
+  // From here on nothing throws.
+  if (std::none_of(endings.begin(), endings.end(), [](const Ending& x) { return x.computed; })) return endings.front();
+  bool all_at_once = true;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (endings[i].computed) continue;
+    all_at_once = false;
+    if (i > 0 && endings[i].reason != Reason::not_finite)
+      endings[i] = compute_part(r, r.first, site, routine, *parts[i], decision, ephemeral, deal);
+    if (endings[i].computed) continue;
+    parts[i]->on_cpu(site, blas);
+    endings[i].reason = Reason::failed;
+  }
+  Ending all = combined(decision, endings);
+  all.as_predicted = all.as_predicted && all_at_once;
+  all.places = static_cast<int>(std::count(call->has_computed.begin(), call->has_computed.end(), 1));
+  return all;
+}
+
+/// A call at as many places as its decision says.
+Ending compute_call(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Routed& call,
+                    Operands& operands, const Decision& decision) {
+  if (decision.places > 1 && call.over() == Routed::Over::apart)
+    return compute_dealt(r, site, problem.routine, call, operands, decision);
+  if (decision.places > 1 && call.over() == Routed::Over::together) {
+    const bool ephemeral = operands[0].ephemeral;
+    operands.forget();
+    // What that needs besides is opened here: this thread may hold the loader's lock, and then places wait for it.
+    for (int i = 0; i < decision.places; ++i)
+      (void)r.place(i).device.can(family_of(problem.routine).needs, problem.element);
+    return compute_together(
+        r, decision,
+        [&r, &site, routine = problem.routine, its = call.copy(), decision, ephemeral](Place& place, Seat* seat) {
+          return compute_part(r, place, site, routine, *its, decision, ephemeral, 0, seat);
+        });
+  }
+  return call.compute(r.first, site, backend, problem, operands, decision);
+}
+
+/// Of a call that goes to the device: over how many places.  Where there is but one, a small call is to cost no more
+/// than itself; and fixed decisions may not depend on whether another thread's call has the devices.
+void choose_places(Runtime& r, const Learned& learned, const Problem& problem, const Routed& call,
+                   const Operands& operands, Decision& decision) {
+  if (call.over() == Routed::Over::nothing || r.places() < 2) return;
+  const Policy policy = policy_for(r, problem.routine);
+  if (call.over() == Routed::Over::together) {
+    if (!policy.fixed) deal(r, learned, policy, problem, operands, decision, true, seconds_together(r, problem));
+    return;
+  }
+  const auto parts = [&](int places) {
+    std::vector<Problem> problems;
+    for (const auto& part : call.parts(places)) problems.push_back(part->problem(problem.routine));
+    return problems;
+  };
+  deal(r, learned, policy, problem, operands, decision, call.keeps_result(), seconds_apart(r, policy, problem, parts));
+}
+
+}  // namespace
+
+Computed take_route(const Site& site, const Routed* its, Replay replay) {
+  if (!enter(site)) return replay(), Computed::no;
+  if (!its) return refuse(site, replay), Computed::no;
+  const Problem problem = its->problem(info(site.symbol).routine);
+  if (const auto reason = its->stays()) return stay_here(site, *reason, problem.flops, replay), Computed::no;
+  Runtime& r = runtime();
+  Learned& learned = its->learned();
+  Call call{site, learned, problem, its->timed()};
+  bool device_memory = false;
+  index info = 0;
+  const auto try_device = [&](Decision& decision) {
+    Operands operands = its->operands(r.first, false);  // lets go of its copies while we are still inside
+    decision = decide_now(r, learned, problem, operands);
+    its->refine(r.options, problem, decision);
+    choose_places(r, learned, problem, *its, operands, decision);
+    const bool done = on_device(r, call, decision, [&](Backend& backend) {
+      const Ending ending = compute_call(r, site, backend, problem, *its, operands, decision);
+      info = ending.info;
+      return ending;
+    });
+    device_memory = decision.reason == Reason::device_memory;
+    return done;
+  };
+  const auto describe = [&] {
+    return its->describe(problem.overlaps, replay, [&](const Routed& other, const Decision& decision) {
+      Operands operands = other.operands(r.first, true);
+      return compute_call(r, site, r.first.device.backend(), problem, other, operands, decision);
+    });
+  };
+  if (!take_route(r, call, replay, try_device, describe)) return Computed::no;
+  return {device_memory ? Computed::in_device_memory : Computed::yes, info};
+}
+
 Ending compute_together(Runtime& r, const Decision& decision, std::function<Ending(Place&, Seat*)> part) {
   struct Shared {
     Shared(int places, std::function<Ending(Place&, Seat*)> its_part)

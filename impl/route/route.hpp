@@ -272,80 +272,123 @@ struct Dealing {
   bool keeps_result = true;  ///< what it overwrites is kept until all of it is there
 };
 
-/// A part of a call at a place, which is open.
-/// @param number  of the deal
-/// @param seat    of a gang: then it is the place's part of what is the whole call
-template <class Part>
-Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine, const Part& part,
-                    const Decision& whole, const Way<Part>& way, bool ephemeral, std::uint64_t number,
-                    Seat* seat = nullptr) {
-  try {
-    Backend* backend = open_place(r, place);
-    if (!backend) return {Reason::no_device};
-    const Problem problem = way.problem(routine, part);
-    if (!place.device.can(family_of(routine).needs, problem.element)) return {Reason::no_route};
-    Operands operands = way.operands(place, part, ephemeral);
-    operands.deal = number;
-    operands.seat = seat;
-    Decision decision = decide_part(place, policy_for(r, routine), problem, whole);
-    if (way.refine) way.refine(r.options, problem, part, decision);
-    return way.compute(place, site, *backend, problem, part, operands, decision);
-  } catch (const std::exception&) {  // nothing has happened yet
-    return {Reason::no_room};
-  }
-}
+/// A call with its family's Way: what take_route asks of both, whatever the routine.
+class Routed {
+ public:
+  /// How several places compute it, if its decision says so: parts of it by themselves, or all of it together.
+  enum class Over : std::uint8_t { nothing, apart, together };
 
-/// A call dealt out, as its decision says.  What no place has computed is computed at the first one, or else by the
-/// library underneath.  If nothing has been computed anywhere, the result's memory is what it was.
-template <class Args, class Part>
-Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Args& args, Operands& operands,
-                     const Decision& decision, const Dealing<Args, Part>& dealing) {
-  struct Shared {
-    const std::vector<Part> parts;
-    const Decision decision;
-    std::vector<Ending> endings{};
-    std::vector<char> has_computed{};  ///< by place
-  };
-  const auto call = std::make_shared<Shared>(Shared{dealing.parts(args, decision.places), decision});
-  const std::vector<Part>& parts = call->parts;
-  std::vector<Ending>& endings = call->endings;
-  endings.assign(parts.size(), Ending{Reason::no_room});
-  call->has_computed.resize(static_cast<std::size_t>(decision.places));
-  HostBlas blas(site);
-  if (dealing.prepare)
-    for (const Part& part : parts) dealing.prepare(blas, part);
-  const bool ephemeral = operands[0].ephemeral;
-  const std::uint64_t deal = r.deals.fetch_add(1, std::memory_order_relaxed) + 1;
-  operands.forget();
-  at_places(r, decision.places, static_cast<int>(parts.size()),
-            [call, &r, &site, routine, &way = dealing.way, ephemeral, deal](Place& place, int number) {
-              const auto i = static_cast<std::size_t>(number);
-              Ending& ending = call->endings[i];
-              ending = compute_part(r, place, site, routine, call->parts[i], call->decision, way, ephemeral, deal);
-              if (ending.computed) call->has_computed[static_cast<std::size_t>(place.number)] = 1;
-              if (ending.computed)
-                place.refused.store(0, std::memory_order_relaxed);
-              else if (ending.reason == Reason::no_room)
-                place.refused.fetch_add(1, std::memory_order_relaxed);
-              return ending.computed;
-            });
-  // From here on nothing throws.
-  if (std::none_of(endings.begin(), endings.end(), [](const Ending& x) { return x.computed; })) return endings.front();
-  bool all_at_once = true;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    if (endings[i].computed) continue;
-    all_at_once = false;
-    if (i > 0 && endings[i].reason != Reason::not_finite)
-      endings[i] = compute_part(r, r.first, site, routine, parts[i], decision, dealing.way, ephemeral, deal);
-    if (endings[i].computed) continue;
-    dealing.on_cpu(site, blas, parts[i]);
-    endings[i].reason = Reason::failed;
+  virtual ~Routed() = default;
+
+  // As Way has it.
+  virtual Learned& learned() const = 0;
+  virtual Problem problem(Routine routine) const = 0;
+  virtual Operands operands(Place& place, bool ephemeral) const = 0;
+  virtual Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
+                         const Decision& decision) const = 0;
+  virtual std::optional<Reason> stays() const = 0;
+  virtual void refine(const Options& options, const Problem& problem, Decision& decision) const = 0;
+  virtual double timed() const = 0;
+
+  /// For verification.
+  /// @param repeat  the call on the device, with other operands, as decided before
+  using Repeat = std::function<Ending(const Routed& other, const Decision& decision)>;
+  virtual std::unique_ptr<Checkable> describe(bool overlaps, Replay replay, Repeat repeat) const = 0;
+
+  // As Dealing has it: of a call,
+  virtual Over over() const { return Over::nothing; }
+  virtual std::shared_ptr<const Routed> copy() const { return nullptr; }  ///< that owns what it needs; if together
+  virtual bool keeps_result() const { return true; }
+  virtual std::vector<std::unique_ptr<const Routed>> parts(int /*places*/) const { return {}; }
+  // and of its parts.
+  virtual void on_cpu(const Site&, HostBlas&) const {}
+  virtual void prepare(HostBlas&) const {}
+};
+
+template <class Args>
+class RoutedCall : public Routed {
+ public:
+  RoutedCall(const Args& args, const Way<Args>& way) : args_(args), way_(way) {}
+
+  Learned& learned() const final { return way_.learned(args_); }
+  Problem problem(Routine routine) const final { return way_.problem(routine, args_); }
+  Operands operands(Place& place, bool ephemeral) const final { return way_.operands(place, args_, ephemeral); }
+  Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, Operands& operands,
+                 const Decision& decision) const final {
+    return way_.compute(place, site, backend, problem, args_, operands, decision);
   }
-  Ending all = combined(decision, endings);
-  all.as_predicted = all.as_predicted && all_at_once;
-  all.places = static_cast<int>(std::count(call->has_computed.begin(), call->has_computed.end(), 1));
-  return all;
-}
+  std::optional<Reason> stays() const final { return way_.stays ? way_.stays(args_) : std::nullopt; }
+  void refine(const Options& options, const Problem& problem, Decision& decision) const final {
+    if (way_.refine) way_.refine(options, problem, args_, decision);
+  }
+  double timed() const final { return way_.timed; }
+  std::unique_ptr<Checkable> describe(bool overlaps, Replay replay, Repeat repeat) const final {
+    const auto again = [this, repeat = std::move(repeat)](const Args& other, const Decision& decision) {
+      return repeat(*with(other), decision);
+    };
+    return checkable(args_, overlaps, replay, way_.judging, again);
+  }
+
+ protected:
+  /// The same of other Args.
+  virtual std::shared_ptr<const Routed> with(const Args& other) const {
+    return std::make_shared<RoutedCall>(other, way_);
+  }
+
+  const Args args_;
+  const Way<Args>& way_;
+};
+
+template <class Args>
+class CallTogether final : public RoutedCall<Args> {
+ public:
+  CallTogether(const Args& args, const Way<Args>& way) : RoutedCall<Args>(args, own_way_), own_way_(way) {}
+
+  Routed::Over over() const override { return Routed::Over::together; }
+  std::shared_ptr<const Routed> copy() const override { return with(this->args_); }
+
+ private:
+  std::shared_ptr<const Routed> with(const Args& other) const override {
+    return std::make_shared<CallTogether>(other, own_way_);
+  }
+
+  const Way<Args> own_way_;
+};
+
+template <class Args, class Part>
+class CallApart final : public RoutedCall<Args> {
+ public:
+  CallApart(const Args& args, const Way<Args>& way, const Dealing<Args, Part>& dealing)
+      : RoutedCall<Args>(args, way), dealing_(dealing) {}
+
+  Routed::Over over() const override { return Routed::Over::apart; }
+  bool keeps_result() const override { return dealing_.keeps_result; }
+  std::vector<std::unique_ptr<const Routed>> parts(int places) const override {
+    std::vector<std::unique_ptr<const Routed>> all;
+    for (const Part& part : dealing_.parts(this->args_, places)) all.push_back(std::make_unique<One>(part, dealing_));
+    return all;
+  }
+
+ private:
+  class One final : public RoutedCall<Part> {
+   public:
+    One(const Part& part, const Dealing<Args, Part>& dealing)
+        : RoutedCall<Part>(part, dealing.way), dealing_(dealing) {}
+    void on_cpu(const Site& site, HostBlas& blas) const override { dealing_.on_cpu(site, blas, this->args_); }
+    void prepare(HostBlas& blas) const override {
+      if (dealing_.prepare) dealing_.prepare(blas, this->args_);
+    }
+
+   private:
+    const Dealing<Args, Part>& dealing_;
+  };
+
+  std::shared_ptr<const Routed> with(const Args& other) const override {
+    return std::make_shared<CallApart>(other, this->way_, dealing_);
+  }
+
+  const Dealing<Args, Part>& dealing_;
+};
 
 /// A call that places compute together (Gang), as its decision says; or where that does not come to an end, the first
 /// one alone.  If it has not been computed, the result's memory is what it was.
@@ -357,78 +400,31 @@ Ending compute_together(Runtime& r, const Decision& decision, std::function<Endi
 struct Together {};
 
 /// The way of a call that the forwarding path did not settle: computed on the device, or by the library underneath.
+/// @param call  null: the reference would refuse its arguments
+Computed take_route(const Site& site, const Routed* call, Replay replay);
+
+/// The same by Args.
 /// @param args     its arguments, for which there is checkable() (impl/judge/judge.hpp); null: the reference would
 ///                 refuse them
 /// @param dealing  Together, or a const Dealing<Args, Part>*; null, of whatever type: it is computed at one place
-template <class Args, class How = std::nullptr_t>
-Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way, How dealing = nullptr) {
-  constexpr bool together = std::is_same_v<How, Together>, apart = std::is_pointer_v<How>;
-  if (!enter(site)) return replay(), Computed::no;
-  if (!args) return refuse(site, replay), Computed::no;
-  const Problem problem = way.problem(info(site.symbol).routine, *args);
-  if (way.stays)
-    if (const auto reason = way.stays(*args)) return stay_here(site, *reason, problem.flops, replay), Computed::no;
-  Runtime& r = runtime();
-  Learned& learned = way.learned(*args);
-  Call call{site, learned, problem, way.timed};
-  bool device_memory = false;
-  index info = 0;
-  const auto compute = [&](Backend& backend, const Args& its, Operands& operands, const Decision& decision) {
-    if constexpr (apart)
-      if (decision.places > 1) return compute_dealt(r, site, problem.routine, its, operands, decision, *dealing);
-    if constexpr (together)
-      if (decision.places > 1) {
-        const bool ephemeral = operands[0].ephemeral;
-        operands.forget();
-        // What that needs besides is opened here: this thread may hold the loader's lock, and then places wait for it.
-        for (int i = 0; i < decision.places; ++i)
-          (void)r.place(i).device.can(family_of(problem.routine).needs, problem.element);
-        return compute_together(
-            r, decision,
-            [&r, &site, routine = problem.routine, its, decision, way, ephemeral](Place& place, Seat* seat) {
-              return compute_part(r, place, site, routine, its, decision, way, ephemeral, 0, seat);
-            });
-      }
-    return way.compute(r.first, site, backend, problem, its, operands, decision);
-  };
-  const auto try_device = [&](Decision& decision) {
-    Operands operands = way.operands(r.first, *args, false);  // lets go of its copies while we are still inside
-    decision = decide_now(r, learned, problem, operands);
-    if (way.refine) way.refine(r.options, problem, *args, decision);
-    // Where there is but one place, a small call is to cost no more than itself.
-    if constexpr (apart)
-      if (dealing && r.places() > 1) {
-        const auto parts = [&](int places) {
-          std::vector<Problem> problems;
-          for (const auto& part : dealing->parts(*args, places))
-            problems.push_back(dealing->way.problem(problem.routine, part));
-          return problems;
-        };
-        const Policy policy = policy_for(r, problem.routine);
-        deal(r, learned, policy, problem, operands, decision, dealing->keeps_result,
-             seconds_apart(r, policy, problem, parts));
-      }
-    // Fixed decisions may not depend on whether another thread's call has the devices.
-    if constexpr (together)
-      if (const Policy policy = policy_for(r, problem.routine); !policy.fixed && r.places() > 1)
-        deal(r, learned, policy, problem, operands, decision, true, seconds_together(r, problem));
-    const bool done = on_device(r, call, decision, [&](Backend& backend) {
-      const Ending ending = compute(backend, *args, operands, decision);
-      info = ending.info;
-      return ending;
-    });
-    device_memory = decision.reason == Reason::device_memory;
-    return done;
-  };
-  const auto describe = [&]() -> std::unique_ptr<Checkable> {
-    const auto repeat = [&](const Args& other, const Decision& decision) {
-      Operands operands = way.operands(r.first, other, true);
-      return compute(r.first.device.backend(), other, operands, decision);
-    };
-    return checkable(*args, problem.overlaps, replay, way.judging, repeat);
-  };
-  if (!take_route(r, call, replay, try_device, describe)) return Computed::no;
-  return {device_memory ? Computed::in_device_memory : Computed::yes, info};
+template <class Args>
+Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way, std::nullptr_t = nullptr) {
+  if (!args) return take_route(site, nullptr, replay);
+  const RoutedCall<Args> call(*args, way);
+  return take_route(site, &call, replay);
+}
+template <class Args>
+Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way, Together) {
+  if (!args) return take_route(site, nullptr, replay);
+  const CallTogether<Args> call(*args, way);
+  return take_route(site, &call, replay);
+}
+template <class Args, class Part>
+Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way,
+                    const Dealing<Args, Part>* dealing) {
+  if (!args || !dealing) return take_route(site, args, replay, way);
+  const CallApart<Args, Part> call(*args, way, *dealing);
+  return take_route(site, &call, replay);
 }
 
 }  // namespace blaslift
