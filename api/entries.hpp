@@ -91,7 +91,7 @@ constexpr auto way_beyond() {
 /// Whether the caller's integers have 64 bits.
 inline bool is_wide(const Site& site) { return info(site.symbol).width == Width::wide || site.wide; }
 
-/// Makes a call by another function's words with its operands elsewhere.
+/// The call's words, with its operands at these addresses.
 template <class S, Interface interface>
 CallWords moved(const CallWords& words, const typename S::Args& args, void* const* to) {
   return readdressed<S, interface>(words, with_operands_of<S>(args, to));

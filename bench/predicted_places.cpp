@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     print_line("zgemm", Routine::zgemm, square<std::complex<double>>(n, Part::whole), profile);
     print_line("dsyrk", Routine::dsyrk, square<double>(n, Part::lower), profile);
   }
-  const auto factors = [](Routine routine, index m, blaslift::index n) {
+  const auto factors = [](Routine routine, blaslift::index m, blaslift::index n) {
     return counted({.routine = routine, .element = Precision::d, .m = m, .n = n, .part = Part::lower});
   };
   for (const blaslift::index n : {8192, 16384, 32768, 65536})

@@ -215,13 +215,18 @@ int call(Described call, void* function, Interface interface, int layout) {
   return places.status >= 0 ? *words.address<std::int32_t>(places.status) : 0;  // of 64 bits the lower
 }
 
-int call(Described call, void* function, bool wide) {
-  if (!call.by().fortran.has_integers) return signatures::call(call, function, Interface::fortran, column_major);
+/// With something to destroy, which what is called outside own time must not have (compat/undisturbed.hpp).
+[[gnu::noinline]] int call_with_integers(Described call, void* function, bool wide) {
   Convert convert(wide);
   call.show(convert);
   const int info = signatures::call(call, function, Interface::fortran, column_major);
   convert.bring_back();
   return info;
+}
+
+int call(Described call, void* function, bool wide) {
+  if (call.by().fortran.has_integers) return call_with_integers(call, function, wide);
+  return signatures::call(call, function, Interface::fortran, column_major);
 }
 
 int call(Described call, const Site& library) {

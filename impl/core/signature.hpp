@@ -3,6 +3,8 @@
 // A signature (impl/core/signatures.hpp) is what stands in BLAS's documentation: a kind's arguments in their order, and
 // where each of them is in Args.  It has
 //
+// An entry's own signature (api/geqr.cpp) may say nullptr where a use or a size is asked for, and is parsed only.
+//
 //   Args          the call free of ABI, column-major
 //   describe(x, see)   names the arguments of an Args x, in the order of the Fortran interface, to a visitor `see`:
 //       letter(name, choices, x.which)           an enum whose values are the letters
@@ -152,7 +154,10 @@ class Letter {
     return 0;
   }
   void set(char letter) const {
-    yes_ ? void(*static_cast<bool*>(at_) = letter == yes_) : void(*enumeration() = letter);
+    if (yes_)
+      *static_cast<bool*>(at_) = letter == yes_;
+    else
+      *enumeration() = letter;
   }
 
  private:
@@ -195,7 +200,7 @@ class Pointer {
   /// Null: it is a pointer.
   Integers* integers() const { return element_ ? nullptr : static_cast<Integers*>(place_); }
   std::size_t element_size() const { return element_ ? element_ : blaslift::element_size(*integers()); }
-  /// What a pointer to numbers points to.
+  /// What a pointer to numbers points to; of one to anything else it says nothing.
   Scalar first() const { return {get(), precision_}; }
 
  private:
@@ -451,7 +456,7 @@ inline std::string length_of(const char* workspace) { return std::string("l") + 
 /// By a library's function, of a call's words as its places are.
 void call_words(void* function, const Places& places, CallWords& words);
 
-// What follows says where it has a template's name.
+// What the templates of the same names below do, of any signature.
 void set_operands(Described call, void* const* at);
 CallWords readdressed(Described call, Interface interface, CallWords words);
 /// The words of a call by Args, which must stay where they are.
@@ -474,9 +479,10 @@ void call_words(void* function, CallWords& words) {
   signatures::call_words(function, signatures::description_of<S>().places(interface), words);
 }
 
-/// Args of a call's words; false if they are invalid: these are for the reference's xerbla.
+/// Args of a call's words; false if they are invalid: these are for the reference's xerbla.  Not inlined, so that its
+/// stack is free again when the call goes on.
 template <class S, Interface interface>
-bool parse(bool wide, const CallWords& words, typename S::Args& args) {
+[[gnu::noinline]] bool parse(bool wide, const CallWords& words, typename S::Args& args) {
   constexpr bool layout = has_layout<S>(interface);
   signatures::Parse parse(interface, layout, wide, words);
   signatures::Show<signatures::Parse> show(parse);
@@ -511,7 +517,7 @@ int call(void* function, Interface interface, const typename S::Args& args) {
   return signatures::call(signatures::described<S>(args), function, interface, column_major);
 }
 
-/// The same for calls that are many: compiled for that signature, and returns nothing.
+/// The same for calls that are many and small: what makes the words is compiled for that signature.
 template <class S>
 void call_at_once(void* function, Interface interface, typename S::Args args) {
   CallWords words(column_major);
@@ -543,6 +549,7 @@ void call_in_row_major(void* function, typename S::Args args) {
 
 template <class S>
 std::vector<CheckedOperand> list_operands(const typename S::Args& args) {
+  static_assert(requires { args.valid(); });
   return signatures::list_operands(signatures::described<S>(args));
 }
 
@@ -554,6 +561,7 @@ std::string write_words(const typename S::Args& args) {
 /// Of valid Args.
 template <class S>
 signatures::Workspaces workspaces_of(const typename S::Args& args) {
+  static_assert(requires { args.valid(); });
   signatures::Workspaces workspaces;
   signatures::described<S>(args).show(workspaces);
   return workspaces;

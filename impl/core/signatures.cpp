@@ -3,7 +3,7 @@
 namespace blaslift::signatures {
 
 #define GEMM_BATCH(name, type)
-// Of several routines.
+// Of several routines: a description is made once.
 #define GEMM3M(name, type)  // gemm's
 #define GEMMT(name, type)
 #define COPY(name, type)

@@ -1160,7 +1160,7 @@ SIGNATURE(orgbr, OrgbrSignature)
 #undef SIGNATURE
 }  // namespace signature_of
 
-// Their descriptions are compiled in one place (signatures.cpp).
+// Their descriptions are compiled in one place: signatures.cpp, which leaves out kinds whose signature another one has.
 namespace signatures {
 #define GEMM_BATCH(name, type)
 #define COPY(name, type)

@@ -315,10 +315,11 @@ Ending compute_part(Runtime& r, Place& place, const Site& site, Routine routine,
 
 /// A call dealt out, as its decision says.  What no place has computed is computed at the first one, or else by the
 /// library underneath.  If nothing has been computed anywhere, the result's memory is what it was.
-Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Routed& whole, Operands& operands,
-                     const Decision& decision) {
+/// (Not inlined, as what follows is not: threads with small stacks have no room for what they do not use.)
+[[gnu::noinline]] Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Routed& whole,
+                                       Operands& operands, const Decision& decision) {
   struct Shared {
-    std::vector<std::unique_ptr<const Routed>> parts;
+    std::vector<std::shared_ptr<const Routed>> parts;
     Decision decision;
     std::vector<Ending> endings{};
     std::vector<char> has_computed{};  ///< by place
@@ -365,33 +366,37 @@ Ending compute_dealt(Runtime& r, const Site& site, Routine routine, const Routed
   return all;
 }
 
+/// Likewise a call that places compute together.
+[[gnu::noinline]] Ending compute_in_gang(Runtime& r, const Site& site, const Problem& problem, const Routed& call,
+                                         Operands& operands, const Decision& decision) {
+  const bool ephemeral = operands[0].ephemeral;
+  operands.forget();
+  // What that needs besides is opened here: this thread may hold the loader's lock, and then places wait for it.
+  for (int i = 0; i < decision.places; ++i)
+    (void)r.place(i).device.can(family_of(problem.routine).needs, problem.element);
+  return compute_together(
+      r, decision,
+      [&r, &site, routine = problem.routine, its = call.copy(), decision, ephemeral](Place& place, Seat* seat) {
+        return compute_part(r, place, site, routine, *its, decision, ephemeral, 0, seat);
+      });
+}
+
 /// A call at as many places as its decision says.
 Ending compute_call(Runtime& r, const Site& site, Backend& backend, const Problem& problem, const Routed& call,
                     Operands& operands, const Decision& decision) {
   if (decision.places > 1 && call.over() == Routed::Over::apart)
     return compute_dealt(r, site, problem.routine, call, operands, decision);
-  if (decision.places > 1 && call.over() == Routed::Over::together) {
-    const bool ephemeral = operands[0].ephemeral;
-    operands.forget();
-    // What that needs besides is opened here: this thread may hold the loader's lock, and then places wait for it.
-    for (int i = 0; i < decision.places; ++i)
-      (void)r.place(i).device.can(family_of(problem.routine).needs, problem.element);
-    return compute_together(
-        r, decision,
-        [&r, &site, routine = problem.routine, its = call.copy(), decision, ephemeral](Place& place, Seat* seat) {
-          return compute_part(r, place, site, routine, *its, decision, ephemeral, 0, seat);
-        });
-  }
+  if (decision.places > 1 && call.over() == Routed::Over::together)
+    return compute_in_gang(r, site, problem, call, operands, decision);
   return call.compute(r.first, site, backend, problem, operands, decision);
 }
 
-/// Of a call that goes to the device: over how many places.  Where there is but one, a small call is to cost no more
-/// than itself; and fixed decisions may not depend on whether another thread's call has the devices.
-void choose_places(Runtime& r, const Learned& learned, const Problem& problem, const Routed& call,
-                   const Operands& operands, Decision& decision) {
-  if (call.over() == Routed::Over::nothing || r.places() < 2) return;
+/// Of a call that goes to the device, and may be computed at several places: at how many.
+[[gnu::noinline]] void choose_places(Runtime& r, const Learned& learned, const Problem& problem, const Routed& call,
+                                     const Operands& operands, Decision& decision) {
   const Policy policy = policy_for(r, problem.routine);
   if (call.over() == Routed::Over::together) {
+    // Fixed decisions may not depend on whether another thread's call has the devices.
     if (!policy.fixed) deal(r, learned, policy, problem, operands, decision, true, seconds_together(r, problem));
     return;
   }
@@ -419,7 +424,9 @@ Computed take_route(const Site& site, const Routed* its, Replay replay) {
     Operands operands = its->operands(r.first, false);  // lets go of its copies while we are still inside
     decision = decide_now(r, learned, problem, operands);
     its->refine(r.options, problem, decision);
-    choose_places(r, learned, problem, *its, operands, decision);
+    // Where there is but one place, a small call is to cost no more than itself.
+    if (its->over() != Routed::Over::nothing && r.places() > 1)
+      choose_places(r, learned, problem, *its, operands, decision);
     const bool done = on_device(r, call, decision, [&](Backend& backend) {
       const Ending ending = compute_call(r, site, backend, problem, *its, operands, decision);
       info = ending.info;

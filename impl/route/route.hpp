@@ -1,11 +1,11 @@
 // A call's way from its decision to its end, whatever the routine: take_route, with on_device on it, and what is
 // counted and learned.
 #pragma once
-#include <algorithm>
+#include <cstdint>
 #include <exception>
 #include <functional>
 #include <memory>
-#include <type_traits>
+#include <optional>
 #include <vector>
 
 #include "compat/site.hpp"
@@ -272,13 +272,15 @@ struct Dealing {
   bool keeps_result = true;  ///< what it overwrites is kept until all of it is there
 };
 
-/// A call with its family's Way: what take_route asks of both, whatever the routine.
+/// A call with its family's Way: what take_route asks of both, whatever the routine.  It lies on the stack below a call
+/// that other code may leave by a jump, or by unwinding: there is nothing to destroy.
 class Routed {
  public:
   /// How several places compute it, if its decision says so: parts of it by themselves, or all of it together.
   enum class Over : std::uint8_t { nothing, apart, together };
 
-  virtual ~Routed() = default;
+  Routed(const Routed&) = delete;
+  Routed& operator=(const Routed&) = delete;
 
   // As Way has it.
   virtual Learned& learned() const = 0;
@@ -299,10 +301,14 @@ class Routed {
   virtual Over over() const { return Over::nothing; }
   virtual std::shared_ptr<const Routed> copy() const { return nullptr; }  ///< that owns what it needs; if together
   virtual bool keeps_result() const { return true; }
-  virtual std::vector<std::unique_ptr<const Routed>> parts(int /*places*/) const { return {}; }
+  virtual std::vector<std::shared_ptr<const Routed>> parts(int /*places*/) const { return {}; }
   // and of its parts.
   virtual void on_cpu(const Site&, HostBlas&) const {}
   virtual void prepare(HostBlas&) const {}
+
+ protected:
+  Routed() = default;
+  ~Routed() = default;
 };
 
 template <class Args>
@@ -342,6 +348,7 @@ class RoutedCall : public Routed {
 template <class Args>
 class CallTogether final : public RoutedCall<Args> {
  public:
+  /// The base refers to what is its own, since workers may outlive the call.
   CallTogether(const Args& args, const Way<Args>& way) : RoutedCall<Args>(args, own_way_), own_way_(way) {}
 
   Routed::Over over() const override { return Routed::Over::together; }
@@ -363,9 +370,9 @@ class CallApart final : public RoutedCall<Args> {
 
   Routed::Over over() const override { return Routed::Over::apart; }
   bool keeps_result() const override { return dealing_.keeps_result; }
-  std::vector<std::unique_ptr<const Routed>> parts(int places) const override {
-    std::vector<std::unique_ptr<const Routed>> all;
-    for (const Part& part : dealing_.parts(this->args_, places)) all.push_back(std::make_unique<One>(part, dealing_));
+  std::vector<std::shared_ptr<const Routed>> parts(int places) const override {
+    std::vector<std::shared_ptr<const Routed>> all;
+    for (const Part& part : dealing_.parts(this->args_, places)) all.push_back(std::make_shared<One>(part, dealing_));
     return all;
   }
 
@@ -411,6 +418,7 @@ template <class Args>
 Computed take_route(const Site& site, const Args* args, Replay replay, const Way<Args>& way, std::nullptr_t = nullptr) {
   if (!args) return take_route(site, nullptr, replay);
   const RoutedCall<Args> call(*args, way);
+  static_assert(std::is_trivially_destructible_v<RoutedCall<Args>>);
   return take_route(site, &call, replay);
 }
 template <class Args>

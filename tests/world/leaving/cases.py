@@ -248,9 +248,16 @@ def small_stacks(world) -> list[str]:
 # What runs outside of own time (compat/undisturbed.hpp).
 OUTSIDE = (
     r"^blaslift::LongWay<.*>::go\(",
+    r"^void blaslift::(BlasCall|LapackCall|\(anonymous namespace\)::(GemmBatchCall|GeqrCall|GemqrCall))<.*>::make<[^{]*\)$",
+    r"^blaslift::(finish|raise_told|take_route)\([^{]*\)$",
+    r"^blaslift::(RoutedCall|CallTogether|CallApart)<.*>::(learned|problem|stays|timed|over)\([^{]*\) const$",
+    r"^blaslift::signatures::(call_words|built|take_best_lengths|call\(blaslift::signatures::Described, (blaslift::Site const&|void\*, blaslift::Interface, int)\))",
+    r"^blaslift::signatures::(Scalar|Parse|Build|Show<.*>)::",
+    r"Signature<.*>::describe<.*Show<blaslift::signatures::(Parse|Visitor)>[^{]*\)$",
+    r"^blaslift::signatures::description_of<.*>\(\)(::\{lambda.*)?$",
     r"^blaslift::replay_of<.*::make<.*\{lambda\(\)#1\}",  # a call as it came
     r"blaslift::(gemm|gemm_batch|gemmt|syrk|syr2k|symm|trmm|trsm|invert|sygv|sygst|least_squares|symv|gemv|copy|potrf|getrf|solve_system|condition|syevd|sytrd|gehrd|gebrd|svd|geev|geqrf|geqp3|lq|ormqr|ormtr)<[^{]*\)$",
-    r"blaslift::(\(anonymous namespace\)::)?(take_route|problem_of|problem_of_all|triangular_problem|stays)<[^{]*\)$",
+    r"blaslift::(\(anonymous namespace\)::)?(problem_of|problem_of_all|triangular_problem|stays)<[^{]*\)$",
     r"(undisturbed|disturbed)\(void \(\*\)\(void\*\), void\*\)$",
     r"blaslift::(enter|refuse|stay|stay_here|answer_query|new_site|resolve_site|site_beside|runtime|counters)\([^{]*\)$",
     r"^blaslift_wsymv$",
