@@ -9,7 +9,7 @@
 
 #include "impl/core/library_call.hpp"
 
-namespace blaslift {
+namespace blaslift::signature_tests {
 namespace {
 
 using Complex = std::complex<float>;
@@ -358,4 +358,4 @@ TEST(Signature, PlacesOfWhatTheGateReads) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::signature_tests
