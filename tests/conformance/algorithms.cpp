@@ -1,7 +1,7 @@
 // Algorithms that are preferred to the backend's own choice.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::algorithms_tests {
 namespace {
 
 /// Gives the backend its own choice back.
@@ -111,4 +111,4 @@ TYPED_TEST(Algorithms, WhatIsNoneIsPassedOver) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::algorithms_tests

@@ -1,7 +1,7 @@
 // Copies of matrices, as they are or transposed, identities, and whole matrices of triangles.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::assign_tests {
 namespace {
 
 template <class T>
@@ -155,4 +155,4 @@ TYPED_TEST(Mirrors, MakeWholeMatricesOfTriangles) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::assign_tests

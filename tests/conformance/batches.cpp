@@ -1,7 +1,7 @@
 // Batches of products of the same sizes.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::batches_tests {
 namespace {
 
 /// Matrices side by side, with columns between them that nobody reads; or the same one for all.
@@ -114,4 +114,4 @@ TYPED_TEST(Batches, MayBeOfManyProducts) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::batches_tests

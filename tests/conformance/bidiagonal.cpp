@@ -1,7 +1,7 @@
 // The reduction to bidiagonal form.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::bidiagonal_tests {
 namespace {
 
 template <class T>
@@ -208,4 +208,4 @@ TYPED_TEST(Bidiagonal, OfNumbersThatAreNotFiniteFail) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::bidiagonal_tests

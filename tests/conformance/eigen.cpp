@@ -1,7 +1,7 @@
 // Eigenvalues and eigenvectors.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::eigen_tests {
 namespace {
 
 /// A matrix, with canaries in the triangle that must not be read.
@@ -284,4 +284,4 @@ TYPED_TEST(Eigenvalues, OfNumbersThatAreNotFiniteFail) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::eigen_tests

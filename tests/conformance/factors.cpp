@@ -1,7 +1,7 @@
 // Cholesky factors.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::factors_tests {
 namespace {
 
 /// A matrix, with canaries in the triangle that must be neither read nor written.
@@ -187,4 +187,4 @@ TYPED_TEST(Factors, OfHugeAndTinyMatricesAreRight) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::factors_tests

@@ -4,7 +4,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/gemv/gemv_reference.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::gemv_tests {
 namespace {
 
 template <class T>
@@ -187,4 +187,4 @@ TYPED_TEST(GemvProducts, OfEightThreadsAtOnceAreTheSame) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::gemv_tests

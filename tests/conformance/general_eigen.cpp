@@ -1,7 +1,7 @@
 // Eigenvalues and right eigenvectors of general matrices.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::general_eigen_tests {
 namespace {
 
 template <class T>
@@ -271,4 +271,4 @@ TYPED_TEST(GeneralEigen, OfNumbersThatAreNotFiniteFail) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::general_eigen_tests

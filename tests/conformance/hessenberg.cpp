@@ -1,7 +1,7 @@
 // The reduction to Hessenberg form.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::hessenberg_tests {
 namespace {
 
 template <class T>
@@ -216,4 +216,4 @@ TYPED_TEST(Hessenberg, OfNumbersThatAreNotFiniteFail) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::hessenberg_tests

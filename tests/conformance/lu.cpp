@@ -1,7 +1,7 @@
 // LU factors, and exchanges of rows.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::lu_tests {
 namespace {
 
 template <class T>
@@ -240,4 +240,4 @@ TYPED_TEST(RowExchanges, AreMadeOneAfterTheOtherAndUndone) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::lu_tests

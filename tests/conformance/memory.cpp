@@ -1,7 +1,7 @@
 // The device's memory, and many lanes at once.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::memory_tests {
 namespace {
 
 // ---- memory and many lanes
@@ -118,4 +118,4 @@ TEST(Lanes, EightThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::memory_tests

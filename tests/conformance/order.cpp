@@ -1,7 +1,7 @@
 // What comes after what, in one stream, in two, and among lanes.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::order_tests {
 namespace {
 
 TEST(Order, DrainsMayBeEmptyAndMany) {
@@ -323,4 +323,4 @@ TEST(Lanes, EightChainsAtOnce) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::order_tests

@@ -3,7 +3,7 @@
 #include "tests/conformance/harness.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::panels_tests {
 namespace {
 
 template <class T>
@@ -190,4 +190,4 @@ TYPED_TEST(Panels, PoisonStaysInItsColumnAndThoseBehind) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::panels_tests

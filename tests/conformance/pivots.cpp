@@ -2,7 +2,7 @@
 #include "tests/conformance/harness.hpp"
 #include "tests/unit/qr/pivoted.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::pivots_tests {
 namespace {
 
 using reference::Kind, reference::kinds;
@@ -156,4 +156,4 @@ TYPED_TEST(Pivots, OfNumbersThatAreNotFiniteFail) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::pivots_tests

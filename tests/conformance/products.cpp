@@ -1,7 +1,7 @@
 // Products, and triangles of products.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::products_tests {
 namespace {
 
 TYPED_TEST_SUITE(Products, Precisions, TypeNames);
@@ -316,4 +316,4 @@ TYPED_TEST(Triangles, OfTwoMatricesRepeatBitForBit) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::products_tests

@@ -1,7 +1,7 @@
 // Products added to another matrix than the one they are written to.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::products_plus_e_tests {
 namespace {
 
 template <class T>
@@ -104,4 +104,4 @@ TYPED_TEST(ProductsPlusE, RepeatBitForBit) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::products_plus_e_tests

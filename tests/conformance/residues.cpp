@@ -5,7 +5,7 @@
 #include "tests/conformance/harness.hpp"
 #include "tests/unit/support/by_residues.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::residues_tests {
 namespace {
 
 using residues::Layout, residues::Tile;
@@ -214,4 +214,4 @@ TYPED_TEST(Residues, RepeatBitForBitAndReadNothingElse) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::residues_tests

@@ -3,7 +3,7 @@
 #include "impl/route/device.hpp"
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::sharing_tests {
 namespace {
 
 /// Another device of the backend's, if there is one; otherwise the same one, by another lane.
@@ -132,4 +132,4 @@ TYPED_TEST(Shared, IsCopiedOnceItHasBeenComputed) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::sharing_tests

@@ -2,7 +2,7 @@
 #include "kernels/trsm.hpp"
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::solves_tests {
 namespace {
 
 /// A system, with NaN in everything that must not be read.
@@ -419,4 +419,4 @@ TYPED_TEST(Solves, OfEightThreadsAtOnceAreTheSame) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::solves_tests

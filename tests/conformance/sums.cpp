@@ -2,7 +2,7 @@
 #include "impl/core/blocks.hpp"
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::sums_tests {
 namespace {
 
 // ---- combinations
@@ -347,4 +347,4 @@ TEST(Lanes, CombinationsOfEightThreadsAtOnce) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::sums_tests

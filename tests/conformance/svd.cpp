@@ -1,7 +1,7 @@
 // Singular value decompositions.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::svd_tests {
 namespace {
 
 template <class T>
@@ -300,4 +300,4 @@ TYPED_TEST(SingularValues, OfNumbersThatAreNotFiniteFail) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::svd_tests

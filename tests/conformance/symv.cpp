@@ -3,7 +3,7 @@
 #include "tests/conformance/harness.hpp"
 #include "tests/unit/symv/symv_reference.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::symv_tests {
 namespace {
 
 template <class T>
@@ -186,4 +186,4 @@ TYPED_TEST(SymvProducts, OfEightThreadsAtOnceAreTheSame) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::symv_tests

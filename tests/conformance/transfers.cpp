@@ -2,7 +2,7 @@
 #include "impl/route/device.hpp"
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::transfers_tests {
 namespace {
 
 // ---- the module and its facts
@@ -343,4 +343,4 @@ TEST(Direct, CopiesToAndFromWhereTheDeviceReaches) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::transfers_tests

@@ -1,7 +1,7 @@
 // The reduction to tridiagonal form.
 #include "tests/conformance/harness.hpp"
 
-namespace blaslift::conformance {
+namespace blaslift::conformance::tridiagonal_tests {
 namespace {
 
 template <class T>
@@ -217,4 +217,4 @@ TYPED_TEST(Tridiagonal, OfNumbersThatAreNotFiniteFail) {
 }
 
 }  // namespace
-}  // namespace blaslift::conformance
+}  // namespace blaslift::conformance::tridiagonal_tests

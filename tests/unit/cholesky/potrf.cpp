@@ -11,7 +11,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::potrf_tests {
 namespace {
 
 using namespace reference;
@@ -302,4 +302,4 @@ TEST(PotrfCut, FitsAnyMemoryOrSaysSo) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::potrf_tests

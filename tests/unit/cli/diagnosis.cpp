@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace blaslift::cli {
+namespace blaslift::cli::diagnosis_tests {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -56,4 +56,4 @@ TEST(Diagnosis, AsJsonIsValidWhateverFilesAreCalled) {
 }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::diagnosis_tests

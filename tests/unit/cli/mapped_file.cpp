@@ -10,7 +10,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift::cli {
+namespace blaslift::cli::mapped_file_tests {
 namespace {
 
 using temporary::Directory;
@@ -51,4 +51,4 @@ TEST(MappedFile, SaysWhyThereIsNone) {
 }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::mapped_file_tests

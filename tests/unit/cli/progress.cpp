@@ -5,7 +5,7 @@
 
 #include <string>
 
-namespace blaslift::cli {
+namespace blaslift::cli::progress_tests {
 namespace {
 
 /// What two of three tasks write to a file.
@@ -30,4 +30,4 @@ TEST(Progress, IsALineARateAndNowAndThenHowFarItIs) {
 TEST(Progress, QuietIsQuiet) { EXPECT_EQ(written(true, std::chrono::seconds(0)), ""); }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::progress_tests

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace blaslift::cli {
+namespace blaslift::cli::prospect_tests {
 namespace {
 
 std::string of(double run, double cpu, double gpu) { return prospect(run, cpu, gpu, 0.45, "somebody's rates"); }
@@ -31,4 +31,4 @@ TEST(Prospect, SaysSoWhereThereIsNothing) {
 }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::prospect_tests

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace blaslift::cli {
+namespace blaslift::cli::qr_model_tests {
 namespace {
 
 TEST(QrModel, ALineGoesThroughTwoTimings) {
@@ -117,4 +117,4 @@ TEST(QrModel, RulesChangeInTheMiddle) {
 }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::qr_model_tests

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace blaslift::cli {
+namespace blaslift::cli::rounds_tests {
 namespace {
 
 TEST(Rounds, ScatterByTheirQuartiles) {
@@ -32,7 +32,7 @@ TEST(Rounds, AreSoManyInTheTimeAndMoreOnASecondTry) {
 
 TEST(Contest, IsWonInThreeTurnsOfFour) {
   const Contest contest{{10, 10, 10, 10, 10}, {{1}, {8, 8, 8, 8, 20}, {5, 11, 11, 5, 5}, {12, 12, 12, 12, 12}}};
-  const Verdict verdict = judged(contest);
+  const Judgement verdict = judged(contest);
   EXPECT_EQ(verdict.winner, std::optional<std::size_t>(1)) << "a first look wins nothing, nor what is faster by chance";
   EXPECT_EQ(verdict.best, 1u);
   EXPECT_DOUBLE_EQ(verdict.gain, 1.25);
@@ -40,14 +40,14 @@ TEST(Contest, IsWonInThreeTurnsOfFour) {
 }
 
 TEST(Contest, IsLeftToTheLibraryWithoutAWinner) {
-  const Verdict slower = judged({{10, 10, 10}, {{12, 12, 12}, {10, 10, 10.5}}});
+  const Judgement slower = judged({{10, 10, 10}, {{12, 12, 12}, {10, 10, 10.5}}});
   EXPECT_EQ(slower.winner, std::nullopt);
   EXPECT_EQ(slower.best, 1u);
   EXPECT_DOUBLE_EQ(slower.gain, 1);
-  const Verdict noisy = judged({{10, 10, 10, 10, 10}, {{5, 5, 8, 20, 20}}});
+  const Judgement noisy = judged({{10, 10, 10, 10, 10}, {{5, 5, 8, 20, 20}}});
   EXPECT_EQ(noisy.winner, std::nullopt);
   EXPECT_DOUBLE_EQ(noisy.scatter, (2 - 0.5) / 1.25);
-  const Verdict alone = judged({{10}, {}});
+  const Judgement alone = judged({{10}, {}});
   EXPECT_EQ(alone.winner, std::nullopt);
   EXPECT_DOUBLE_EQ(alone.gain, 1);
   EXPECT_DOUBLE_EQ(alone.scatter, 0);
@@ -70,4 +70,4 @@ TEST(Pace, FollowsWhatTheRestTook) {
 }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::rounds_tests

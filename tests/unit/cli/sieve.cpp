@@ -9,7 +9,7 @@
 #include <random>
 #include <set>
 
-namespace blaslift::cli {
+namespace blaslift::cli::sieve_tests {
 namespace {
 
 constexpr Element precisions[] = {Element::s, Element::d, Element::c, Element::z, Element::w};
@@ -215,4 +215,4 @@ TEST(SymvSieve, RulesAreTakenOnlyIfTheyAreFasterByMoreThanChance) {
 }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::sieve_tests

@@ -6,7 +6,7 @@
 #include <set>
 #include <string>
 
-namespace blaslift::cli {
+namespace blaslift::cli::verdict_tests {
 namespace {
 
 /// Four calls of dgemm on the GPU that were predicted to save so many seconds.
@@ -112,4 +112,4 @@ TEST(Advice, EveryReasonThatAUserCanDoSomethingAboutHasItsOwn) {
 }
 
 }  // namespace
-}  // namespace blaslift::cli
+}  // namespace blaslift::cli::verdict_tests

@@ -12,7 +12,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::loading_tests {
 namespace {
 
 using temporary::in_child;
@@ -87,4 +87,4 @@ TEST(Loading, OfItsParentsThreadsDoesNotConcernAChild) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::loading_tests

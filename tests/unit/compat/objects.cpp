@@ -17,7 +17,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::objects_tests {
 namespace {
 
 using temporary::Directory;
@@ -271,4 +271,4 @@ TEST(Objects, NamesAreThoseOfFilesAndOfLinksToThem) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::objects_tests

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-namespace blaslift {
+namespace blaslift::trial_tests {
 namespace {
 
 int calls = 0;
@@ -39,4 +39,4 @@ TEST(Trial, TakesOnlyItsOwnNameForAnAnswer) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::trial_tests

@@ -7,7 +7,7 @@
 #include "impl/copy/copy_family.hpp"
 #include "impl/copy/gain.hpp"
 
-namespace blaslift {
+namespace blaslift::copy_tests {
 namespace {
 
 constexpr Profile profile{.in_rate = 1e10, .out_rate = 1e10, .latency_seconds = 1e-9, .startup_seconds = 0};
@@ -132,4 +132,4 @@ TEST(Gain, OneCallThatLostItsProcessorSettlesNothing) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::copy_tests

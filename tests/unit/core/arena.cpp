@@ -11,7 +11,7 @@
 #include "tests/unit/support/heap.hpp"
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::arena_tests {
 namespace {
 
 using namespace std::chrono_literals;
@@ -229,4 +229,4 @@ TEST(Arena, ManyThreadsNeitherOverdrawNorHang) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::arena_tests

@@ -10,7 +10,7 @@
 #include "impl/route/route.hpp"
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::floats_tests {
 namespace {
 
 Learned learned;
@@ -145,4 +145,4 @@ TEST(Floats, WhatAnyTrapDoesToACallOfTheProgramsOwnStaysSo) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::floats_tests

@@ -6,7 +6,7 @@
 
 #include "impl/core/text.hpp"
 
-namespace blaslift {
+namespace blaslift::hash_tests {
 namespace {
 
 TEST(Hash, IsFnv1a) {  // the vectors of draft-eastlake-fnv, appendix C
@@ -49,4 +49,4 @@ TEST(Hexadecimal, HasTheDigitsThatWereAskedFor) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::hash_tests

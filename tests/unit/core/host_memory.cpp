@@ -10,7 +10,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::host_memory_tests {
 namespace {
 
 constexpr std::size_t GiB = std::size_t{1} << 30;
@@ -82,4 +82,4 @@ TEST_F(HostMemory, TheFirstVersion) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::host_memory_tests

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::json_tests {
 namespace {
 
 TEST(JsonObject, HasItsMembersInTheirOrder) {
@@ -49,4 +49,4 @@ TEST(JsonNumber, IsOneForEveryReader) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::json_tests

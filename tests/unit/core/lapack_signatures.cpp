@@ -17,7 +17,7 @@
 #include "tests/unit/support/temporary.hpp"
 #include "tools/cli/verify/recorded_call.hpp"
 
-namespace blaslift {
+namespace blaslift::lapack_signatures_tests {
 namespace {
 
 using reference::Matrix;
@@ -853,4 +853,4 @@ TEST(LapackRecord, EveryLengthIsAWord) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::lapack_signatures_tests

@@ -17,7 +17,7 @@
 #include "tests/unit/support/temporary.hpp"
 #include "tools/cli/tune/profile_file.hpp"
 
-namespace blaslift {
+namespace blaslift::new_file_tests {
 namespace {
 
 namespace fs = std::filesystem;
@@ -176,4 +176,4 @@ TEST(ReplaceFile, ThrowsAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::new_file_tests

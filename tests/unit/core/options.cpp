@@ -14,7 +14,7 @@
 
 #include "compat/symbols.hpp"
 
-namespace blaslift {
+namespace blaslift::options_tests {
 namespace {
 
 struct Read {
@@ -372,4 +372,4 @@ TEST(CommandsPage, NamesEveryVariableOfUsersAndNoOther) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::options_tests

@@ -12,7 +12,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::own_memory_tests {
 namespace {
 
 constexpr std::size_t mib = std::size_t{1} << 20;
@@ -112,4 +112,4 @@ TEST_F(OwnMemories, ThreadsDoNotShareOne) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::own_memory_tests

@@ -9,7 +9,7 @@
 
 #include "impl/core/library_call.hpp"
 
-namespace blaslift {
+namespace blaslift::signature_tests {
 namespace {
 
 using Complex = std::complex<float>;
@@ -356,4 +356,4 @@ TEST(Signature, PlacesOfWhatTheGateReads) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::signature_tests

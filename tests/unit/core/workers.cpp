@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::workers_tests {
 namespace {
 
 /// What was done, without any order of its own: a job that has not ended would be a race.
@@ -234,4 +234,4 @@ TEST(Worker, DoesWhatItIsGivenInOrderOnOneThreadOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::workers_tests

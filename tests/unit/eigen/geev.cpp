@@ -15,7 +15,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::geev_tests {
 namespace {
 
 using namespace reference;
@@ -116,7 +116,7 @@ struct General {
   std::string text() const { return std::to_string(n) + (vectors ? " with" : " without") + " vectors"; }
 
   void expect_right() {
-    blaslift::expect_right<T>(n, A0, w, wi, vectors ? &VR : nullptr, text());
+    geev_tests::expect_right<T>(n, A0, w, wi, vectors ? &VR : nullptr, text());
     ASSERT_TRUE(A.canaries_intact() && VR.canaries_intact()) << text();
     ASSERT_TRUE(A == A0) << "A written: " << text();
   }
@@ -331,4 +331,4 @@ TEST(GeevCost, OpensTheDeviceAtOnceWhereTheCpuTakesSeconds) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::geev_tests

@@ -11,7 +11,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/support/reductions.hpp"
 
-namespace blaslift {
+namespace blaslift::gehrd_tests {
 namespace {
 
 using namespace reference;
@@ -187,4 +187,4 @@ TEST(GehrdFits, WithPanelsBesideItOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::gehrd_tests

@@ -15,7 +15,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::syevd_tests {
 namespace {
 
 using namespace reference;
@@ -319,4 +319,4 @@ TEST(SyevdCost, IsTheDriversOnTheCpuAndOneOnTheDevice) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::syevd_tests

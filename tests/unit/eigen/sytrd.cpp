@@ -11,7 +11,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/support/reductions.hpp"
 
-namespace blaslift {
+namespace blaslift::sytrd_tests {
 namespace {
 
 using namespace reference;
@@ -188,4 +188,4 @@ TEST(SytrdFits, WithWhatALibraryWorksInOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::sytrd_tests

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::device_share_tests {
 namespace {
 
 using Devices = std::vector<int>;
@@ -53,4 +53,4 @@ TEST(DeviceShare, EveryDeviceIsSomebodysAndNoneHasMoreProcessesThanAreSaid) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::device_share_tests

@@ -10,7 +10,7 @@
 #include <limits>
 #include <random>
 
-namespace blaslift {
+namespace blaslift::double_double_tests {
 namespace {
 
 namespace dd = double_double;
@@ -145,4 +145,4 @@ TEST_F(DoubleDoubles, WhatIsNotFiniteStaysSo) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::double_double_tests

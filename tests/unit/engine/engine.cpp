@@ -20,7 +20,7 @@
 
 #include "kernels/copy.hpp"
 
-namespace blaslift {
+namespace blaslift::engine_tests {
 namespace {
 
 /// A device whose queues have run as soon as something is started in them.
@@ -899,4 +899,4 @@ TEST(Engine, ThreadsAndSlotsThatAreNotToBeHadNowAndThenFailWhatTheyServeAndNoMor
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::engine_tests

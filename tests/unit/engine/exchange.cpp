@@ -16,7 +16,7 @@
 
 #include "kernels/host/host.hpp"
 
-namespace blaslift {
+namespace blaslift::exchange_tests {
 namespace {
 
 constexpr After at_once{nullptr, 0};
@@ -314,4 +314,4 @@ TEST(Exchange, WhateverFailsOnOneTheOthersHaveAll) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::exchange_tests

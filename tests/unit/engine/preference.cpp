@@ -5,7 +5,7 @@
 
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::preference_tests {
 namespace {
 
 Preference preference(index n, bool adds_e = false, std::uint32_t alignment = 16, bool own = false) {
@@ -110,4 +110,4 @@ TEST(Alignment, IsOfEveryAddressAndColumn) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::preference_tests

@@ -8,7 +8,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::ranges_tests {
 namespace {
 
 using namespace temporary;
@@ -42,4 +42,4 @@ TEST(Ranges, AreSeenByAToolThatIsThere) {
 TEST(Ranges, AreNothingWithoutOne) { EXPECT_EQ(seen(nullptr), ""); }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::ranges_tests

@@ -6,7 +6,7 @@
 #include <set>
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::spare_memory_tests {
 namespace {
 
 void* piece(int number) { return reinterpret_cast<void*>(static_cast<std::uintptr_t>(4096) * (number + 1)); }
@@ -54,4 +54,4 @@ TEST(SpareMemory, MakesWayForNewSizesAndLosesNothing) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::spare_memory_tests

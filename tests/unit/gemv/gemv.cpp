@@ -14,7 +14,7 @@
 #include "kernels/cuda/gemv/gemv_kernels.hpp"
 #include "tests/precisions.hpp"
 
-namespace blaslift {
+namespace blaslift::gemv_tests {
 namespace {
 
 using namespace gemv_order;
@@ -255,4 +255,4 @@ TYPED_TEST(GemvKernels, ReadNothingOutsideTheMatrix) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::gemv_tests

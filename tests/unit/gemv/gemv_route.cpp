@@ -11,7 +11,7 @@
 #include "impl/route/decision.hpp"
 #include "impl/vector/vector_family.hpp"
 
-namespace blaslift {
+namespace blaslift::gemv_route_tests {
 namespace {
 
 /// Round numbers: the bus 10 GB/s, the device's memory 1 TB/s.
@@ -186,4 +186,4 @@ TEST(GemvArgs, OverlapIsFoundByElements) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::gemv_route_tests

@@ -11,7 +11,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::getrf_tests {
 namespace {
 
 using namespace reference;
@@ -336,4 +336,4 @@ TEST(GetrfPivots, AreAlwaysRows) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::getrf_tests

@@ -25,6 +25,7 @@ int make_counters(const char* directory) {
   return 0;
 }
 
+namespace counters_tests {
 namespace {
 
 using namespace blaslift::temporary;
@@ -287,4 +288,5 @@ TEST(Counters, SlotsOfThreadsShareNoCacheLine) {
 }
 
 }  // namespace
+}  // namespace counters_tests
 }  // namespace blaslift

@@ -12,7 +12,7 @@
 #include "compat/shown.hpp"
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::report_tests {
 namespace {
 
 using namespace temporary;
@@ -417,4 +417,4 @@ TEST(Report, SaysWhereItCouldNotBeWritten) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::report_tests

@@ -13,7 +13,7 @@
 #include "tools/cli/report/analysis.hpp"
 #include "tools/cli/report/trace_reader.hpp"
 
-namespace blaslift {
+namespace blaslift::trace_tests {
 namespace {
 
 using namespace temporary;
@@ -283,4 +283,4 @@ TEST(Share, TransfersBothWaysCountOnce) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::trace_tests

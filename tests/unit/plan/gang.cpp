@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::gang_tests {
 namespace {
 
 bool always() { return true; }
@@ -125,4 +125,4 @@ TEST(Gang, PiecesAreDealtOutInTurns) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::gang_tests

@@ -8,7 +8,7 @@
 #include "kernels/host/host.hpp"
 #include "tests/unit/support/reference.hpp"
 
-namespace blaslift {
+namespace blaslift::overwritten_tests {
 namespace {
 
 using namespace reference;
@@ -62,4 +62,4 @@ TEST(Overwritten, IsPutBackToTheLastBitAndNothingBesideIt) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::overwritten_tests

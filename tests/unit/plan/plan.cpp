@@ -6,7 +6,7 @@
 #include "impl/solve/trsm_plan.hpp"
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::plan_tests {
 namespace {
 
 Plan any_plan(Random& r) {
@@ -193,4 +193,4 @@ TEST(Plan, CheckNamesTheFault) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::plan_tests

@@ -17,7 +17,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::batch_tests {
 namespace {
 
 using namespace reference;
@@ -448,4 +448,4 @@ TEST(BatchFamily, CountsWhatMovesAndSmallProductsAsSlow) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::batch_tests

@@ -28,7 +28,7 @@
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/reference.hpp"
 
-namespace blaslift {
+namespace blaslift::execute_tests {
 namespace {
 
 using namespace reference;
@@ -1062,4 +1062,4 @@ TYPED_TEST(Execute, OnlyTransfersOfWhatTheDeviceReachesAreDirect) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::execute_tests

@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::guard_tests {
 namespace {
 
 template <class R>
@@ -156,4 +156,4 @@ TYPED_TEST(Guard, RowsAndTermsThatWouldLoseTheirDigitsAreNot) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::guard_tests

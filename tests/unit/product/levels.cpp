@@ -15,7 +15,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/support/reference.hpp"
 
-namespace blaslift {
+namespace blaslift::levels_tests {
 namespace {
 
 using namespace reference;
@@ -336,4 +336,4 @@ TYPED_TEST(Levels, SmallBlocksInsideOfLargeRowsAndColumnsAreSeen) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::levels_tests

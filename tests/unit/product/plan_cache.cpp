@@ -4,7 +4,7 @@
 
 #include <thread>
 
-namespace blaslift {
+namespace blaslift::plan_cache_tests {
 namespace {
 
 PlanKey key_of(index n) {
@@ -110,4 +110,4 @@ TEST(Plans, AreSharedByThreads) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::plan_cache_tests

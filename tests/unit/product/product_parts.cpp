@@ -11,7 +11,7 @@
 
 #include "impl/route/dealing.hpp"
 
-namespace blaslift {
+namespace blaslift::product_parts_tests {
 namespace {
 
 using Complex = std::complex<double>;
@@ -178,4 +178,4 @@ TEST(Dealing, TakesAsManyPlacesAsAreWorthIt) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::product_parts_tests

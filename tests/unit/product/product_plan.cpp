@@ -14,7 +14,7 @@
 #include "tests/unit/support/interpreter.hpp"
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::product_plan_tests {
 namespace {
 
 bool same(const Step& x, const Step& y) {
@@ -531,7 +531,7 @@ TEST(Depend, EveryOrderThatItAllowsComputesTheProduct) {
     for (std::size_t i = 0; i < after.size(); ++i)
       for (const std::int32_t earlier : after[i]) ASSERT_TRUE(earlier >= 0 && static_cast<std::size_t>(earlier) < i);
     for (int draw = 0; draw < 6; ++draw) {
-      const Order order = random_order(s, after, random);
+      const StepOrder order = random_order(s, after, random);
       ASSERT_EQ(order.size(), s.steps.size());
       different += !std::is_sorted(order.begin(), order.end());
       std::string text;
@@ -700,4 +700,4 @@ TEST(Plan, ResidentOperandsNeedNoRoom) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::product_plan_tests

@@ -22,7 +22,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/timed.hpp"
 
-namespace blaslift {
+namespace blaslift::refused_tests {
 namespace {
 
 using namespace reference;
@@ -589,4 +589,4 @@ TYPED_TEST(Glance, RefusesNothingThatTheGuardLetsPass) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::refused_tests

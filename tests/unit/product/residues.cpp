@@ -15,7 +15,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/support/by_residues.hpp"
 
-namespace blaslift {
+namespace blaslift::residues_tests {
 namespace {
 
 using namespace reference;
@@ -409,4 +409,4 @@ TEST(ResiduesDecision, AreChosenWhereTheyAreFaster) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::residues_tests

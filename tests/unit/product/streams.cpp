@@ -6,7 +6,7 @@
 #include "impl/product/tiling.hpp"
 #include "impl/strassen/strassen.hpp"
 
-namespace blaslift {
+namespace blaslift::streams_tests {
 namespace {
 
 constexpr Speeds fast_bus{1e9, 1e8, 1e12, 1e-6, 1e-7};
@@ -84,4 +84,4 @@ TEST(Spread, AChainStaysInItsStreamWhereChangingItIsSlow) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::streams_tests

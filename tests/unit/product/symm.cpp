@@ -10,7 +10,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::symm_tests {
 namespace {
 
 using namespace reference;
@@ -236,4 +236,4 @@ TEST(SymmPlan, SaysWhoWaitsForWhom) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::symm_tests

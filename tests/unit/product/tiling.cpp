@@ -12,7 +12,7 @@
 #include "impl/route/family.hpp"
 #include "tests/unit/support/interpreter.hpp"
 
-namespace blaslift {
+namespace blaslift::tiling_tests {
 namespace {
 
 using strassen::Level;
@@ -631,4 +631,4 @@ TEST(Tiling, PlansAndDependsInLittleTime) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::tiling_tests

@@ -12,7 +12,7 @@
 #include "tests/unit/support/interpreter.hpp"
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::triangle_tests {
 namespace {
 
 constexpr index primes[] = {1, 2, 3, 7, 13, 23, 31};
@@ -321,4 +321,4 @@ TEST(Triangle, ByLevelsAsAskedForInTilesBesideTheDiagonal) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::triangle_tests

@@ -11,7 +11,7 @@
 #include "kernels/cuda/product/triangle_kernel.hpp"
 #include "tests/precisions.hpp"
 
-namespace blaslift {
+namespace blaslift::triangle_kernel_tests {
 namespace {
 
 using namespace reference;
@@ -80,4 +80,4 @@ TYPED_TEST(TriangleKernel, AddsATriangleAndTouchesNothingElse) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::triangle_kernel_tests

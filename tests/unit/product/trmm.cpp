@@ -10,7 +10,7 @@
 #include "tests/unit/support/shuffled.hpp"
 #include "tests/unit/support/triangular.hpp"
 
-namespace blaslift {
+namespace blaslift::trmm_tests {
 namespace {
 
 using namespace reference;
@@ -277,4 +277,4 @@ TEST(TrmmPlan, SaysWhoWaitsForWhom) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::trmm_tests

@@ -13,7 +13,7 @@
 #include "tests/unit/support/lapack.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::apply_q_execute_tests {
 namespace {
 
 using namespace reference;
@@ -314,4 +314,4 @@ TYPED_TEST(QExecute, MakesQAColumnBehindItsReflectors) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::apply_q_execute_tests

@@ -7,7 +7,7 @@
 
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::apply_q_plan_tests {
 namespace {
 
 struct Shape {
@@ -261,4 +261,4 @@ TEST(QPlan, CheckCatchesEveryMutation) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::apply_q_plan_tests

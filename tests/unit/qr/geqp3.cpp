@@ -12,7 +12,7 @@
 #include "tests/unit/qr/pivoted.hpp"
 #include "tests/unit/support/reductions.hpp"
 
-namespace blaslift {
+namespace blaslift::geqp3_tests {
 namespace {
 
 using namespace reference;
@@ -164,4 +164,4 @@ TEST(Geqp3Fits, WithPanelsBesideItOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::geqp3_tests

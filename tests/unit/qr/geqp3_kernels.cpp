@@ -13,7 +13,7 @@
 // After cuda_on_host.hpp.
 #include "kernels/cuda/qr/geqp3_kernels.hpp"
 
-namespace blaslift {
+namespace blaslift::geqp3_kernels_tests {
 namespace {
 
 using namespace reference;
@@ -178,4 +178,4 @@ TYPED_TEST(Geqp3Kernels, SayWhatIsNotFinite) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::geqp3_kernels_tests

@@ -13,7 +13,7 @@
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::lq_tests {
 namespace {
 
 using namespace reference;
@@ -224,4 +224,4 @@ TEST(LqFits, TwiceOrNotAtAll) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::lq_tests

@@ -15,7 +15,7 @@
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::qr_execute_tests {
 namespace {
 
 using namespace reference;
@@ -316,4 +316,4 @@ TYPED_TEST(QrExecute, TheCpusLapackConsumesTheFactors) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::qr_execute_tests

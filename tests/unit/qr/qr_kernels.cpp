@@ -16,7 +16,7 @@
 #include "kernels/cuda/qr/qr_panel_kernels.hpp"
 #include "tests/precisions.hpp"
 
-namespace blaslift {
+namespace blaslift::qr_kernels_tests {
 namespace {
 
 using namespace reference;
@@ -506,4 +506,4 @@ TYPED_TEST(QrKernels, WidePanelsGoByHalves) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::qr_kernels_tests

@@ -17,7 +17,7 @@
 #include "tests/unit/qr/qr_reference.hpp"
 #include "tests/unit/support/lapack.hpp"
 
-namespace blaslift {
+namespace blaslift::qr_panel_tests {
 namespace {
 
 using namespace reference;
@@ -304,4 +304,4 @@ TYPED_TEST(QrPanel, ReflectorsAreThoseOfTheCpusLapack) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::qr_panel_tests

@@ -8,7 +8,7 @@
 
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::qr_plan_tests {
 namespace {
 
 struct Shape {
@@ -365,4 +365,4 @@ TEST(QrPlan, CheckCatchesEveryMutation) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::qr_plan_tests

@@ -9,7 +9,7 @@
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/in_place.hpp"
 
-namespace blaslift {
+namespace blaslift::qr_route_tests {
 namespace {
 
 /// Round numbers: the bus 10 and 20 GB/s, products 1 Tflop/s, panels 100 GB/s and 10 us each.
@@ -421,4 +421,4 @@ TEST(QrKeeps, WhatAResultOverwritesWhereTheHostHasMemoryForIt) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::qr_route_tests

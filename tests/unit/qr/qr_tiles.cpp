@@ -11,7 +11,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 
-namespace blaslift {
+namespace blaslift::qr_tiles_tests {
 namespace {
 
 using namespace reference;
@@ -258,4 +258,4 @@ TYPED_TEST(QrTiles, BlocksDoNotChangeTheFactors) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::qr_tiles_tests

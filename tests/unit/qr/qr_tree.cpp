@@ -11,7 +11,7 @@
 
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::qr_tree_tests {
 namespace {
 
 constexpr QrTree trees[] = {QrTree::flat(), QrTree::binary(), QrTree::domains(2), QrTree::domains(3),
@@ -274,4 +274,4 @@ TEST(QrGraph, CheckCatchesEveryMissingEdgeThatMatters) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::qr_tree_tests

@@ -7,7 +7,7 @@
 #include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 
-namespace blaslift {
+namespace blaslift::tile_qr_tests {
 namespace {
 
 using namespace reference;
@@ -59,4 +59,4 @@ TYPED_TEST(TileQrs, AreQrsAndTheSameBitsWithAnyNumberOfThreads) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::tile_qr_tests

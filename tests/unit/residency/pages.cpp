@@ -18,6 +18,7 @@ void PrintTo(const Range& r, std::ostream* out) {
   *out << "pages " << r.begin / page_bytes << " to " << r.end / page_bytes;
 }
 
+namespace pages_tests {
 namespace {
 
 using Ranges = std::vector<Range>;
@@ -292,4 +293,5 @@ TEST(Pages, RandomHoldersAndWritesAgreeWithAModel) {
 }
 
 }  // namespace
+}  // namespace pages_tests
 }  // namespace blaslift

@@ -17,7 +17,7 @@
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/scripted.hpp"
 
-namespace blaslift {
+namespace blaslift::residency_tests {
 namespace {
 
 constexpr std::size_t plenty = std::size_t{64} << 20;
@@ -1056,4 +1056,4 @@ TEST_P(Resides, RandomCallsAndWritesNeverFindAStaleCopy) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::residency_tests

@@ -10,7 +10,7 @@
 #include "impl/residency/tracker.hpp"
 #include "tests/unit/support/mapped.hpp"
 
-namespace blaslift {
+namespace blaslift::self_test_tests {
 namespace {
 
 /// A tracker that passes everything on, and then spoils the answer.
@@ -186,4 +186,4 @@ TEST(SelfTestOfContents, RefusesOneThatComparesContents) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::self_test_tests

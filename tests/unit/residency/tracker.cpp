@@ -23,7 +23,7 @@
 #include "tests/unit/support/random.hpp"
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::tracker_tests {
 namespace {
 
 using namespace temporary;
@@ -623,4 +623,4 @@ TEST_F(KernelTracker, IsOneAndTheSame) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::tracker_tests

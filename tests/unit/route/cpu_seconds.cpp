@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include "impl/route/family.hpp"
 
-namespace blaslift {
+namespace blaslift::cpu_seconds_tests {
 namespace {
 
 struct Timed {
@@ -54,4 +54,4 @@ TEST(CpuSeconds, AreExpectedWithinAFactorOfTwo) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::cpu_seconds_tests

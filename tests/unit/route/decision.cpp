@@ -13,7 +13,7 @@
 #include <set>
 #include <vector>
 
-namespace blaslift {
+namespace blaslift::decision_tests {
 namespace {
 
 constexpr auto nothing_learned = 1.0;
@@ -1075,4 +1075,4 @@ TEST(Product, BlocksOfOneMatrixThatShareNoElementDoNotOverlap) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::decision_tests

@@ -10,7 +10,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::device_tests {
 namespace {
 
 using namespace temporary;
@@ -163,4 +163,4 @@ TEST(Estimators, ThereAreNoneWithoutEnoughRates) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::device_tests

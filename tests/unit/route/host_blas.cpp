@@ -8,7 +8,7 @@
 
 #include "tests/unit/support/reference.hpp"
 
-namespace blaslift {
+namespace blaslift::host_blas_tests {
 namespace {
 
 using namespace reference;
@@ -119,4 +119,4 @@ TEST(HostBlas, ComputesATriangleInsideAnotherRoutine) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::host_blas_tests

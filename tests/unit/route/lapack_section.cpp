@@ -10,7 +10,7 @@
 #include "impl/route/family.hpp"
 #include "tests/unit/support/estimates.hpp"
 
-namespace blaslift {
+namespace blaslift::lapack_section_tests {
 namespace {
 
 constexpr char line[] = "dsyevd_seconds 1 1024:0.01 4096:0.16 8192:1.28";
@@ -162,4 +162,4 @@ TEST(LapackSection, AnH100sProfileHasAllTimes) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::lapack_section_tests

@@ -7,7 +7,7 @@
 
 #include "impl/route/learned.hpp"
 
-namespace blaslift {
+namespace blaslift::learned_tests {
 namespace {
 
 constexpr double unknown = 42;
@@ -196,4 +196,4 @@ TEST(Trials, FindOutThatTheDeviceIsFastAgain) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::learned_tests

@@ -12,7 +12,7 @@
 #include "impl/symv/symv_section.hpp"
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::profile_tests {
 namespace {
 
 using namespace temporary;
@@ -633,4 +633,4 @@ TEST(Profile, LiesUnderTheXdgCache) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::profile_tests

@@ -10,7 +10,7 @@
 #include "compat/undisturbed.hpp"
 #include "impl/observe/counters.hpp"
 
-namespace blaslift {
+namespace blaslift::replay_tests {
 namespace {
 
 // Sanitizers do not follow a thread to another stack, so there is no room with them.
@@ -62,4 +62,4 @@ TEST(Replay, ARouteIsNotLeftByACallFromAStackOfOursAboveIt) {
 #endif
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::replay_tests

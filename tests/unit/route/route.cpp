@@ -5,7 +5,7 @@
 
 #include "tests/unit/support/temporary.hpp"
 
-namespace blaslift {
+namespace blaslift::route_tests {
 namespace {
 
 Learned learned;
@@ -40,4 +40,4 @@ TEST(Route, WhatTheCpuCannotReadIsNotReplayedButSaidAloud) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::route_tests

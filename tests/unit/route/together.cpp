@@ -4,7 +4,7 @@
 
 #include "impl/route/dealing.hpp"
 
-namespace blaslift {
+namespace blaslift::together_tests {
 namespace {
 
 constexpr std::size_t memory = std::size_t{80} << 30;
@@ -68,4 +68,4 @@ TEST(Together, NeedsRoomAndAPanelForEach) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::together_tests

@@ -18,7 +18,7 @@
 #include "tests/unit/support/lapack.hpp"
 #include "tests/unit/support/reference.hpp"
 
-namespace blaslift {
+namespace blaslift::verify_tests {
 namespace {
 
 using reference::complex_type;
@@ -596,4 +596,4 @@ TEST(Factorisations, ProductsWithQAreJudgedByTheirLines) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::verify_tests

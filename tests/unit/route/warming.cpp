@@ -10,7 +10,7 @@
 
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::warming_tests {
 namespace {
 
 using Kind = Operation::Kind;
@@ -173,4 +173,4 @@ TEST(Warming, IsForDevicesThatLoadWhatTheyUse) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::warming_tests

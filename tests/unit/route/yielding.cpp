@@ -7,7 +7,7 @@
 
 #include "kernels/cuda/core/utilization.hpp"
 
-namespace blaslift {
+namespace blaslift::yielding_tests {
 namespace {
 
 constexpr std::uint64_t start = 1'000'000'000'000, ms = 1'000'000;
@@ -81,4 +81,4 @@ TEST(Utilization, IsUnknownWhereNvmlIsNotOrDoesNotKnowTheDevice) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::yielding_tests

@@ -6,7 +6,7 @@
 #include <random>
 #include <vector>
 
-namespace blaslift::scalapack {
+namespace blaslift::scalapack::distribution_tests {
 namespace {
 
 TEST(Distribution, EveryElementHasOneOwnerAndPlacesThereAreDense) {
@@ -95,4 +95,4 @@ TEST(Distribution, DescriptorsThatScalapackWouldRefuseAreNone) {
 }
 
 }  // namespace
-}  // namespace blaslift::scalapack
+}  // namespace blaslift::scalapack::distribution_tests

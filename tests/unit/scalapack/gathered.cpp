@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace blaslift::scalapack {
+namespace blaslift::scalapack::gathered_tests {
 namespace {
 
 std::vector<std::int32_t> others;  ///< of another process, for the next reduction
@@ -94,4 +94,4 @@ TEST(Gathered, HandlesOfTheContextMayDifferAndSizesMayNot) {
 }
 
 }  // namespace
-}  // namespace blaslift::scalapack
+}  // namespace blaslift::scalapack::gathered_tests

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace blaslift::scalapack {
+namespace blaslift::scalapack::meeting_tests {
 namespace {
 
 constexpr std::size_t bytes = 100000;
@@ -164,4 +164,4 @@ TEST(Meeting, NobodyJoinsWhatIsNotThere) {
 }
 
 }  // namespace
-}  // namespace blaslift::scalapack
+}  // namespace blaslift::scalapack::meeting_tests

@@ -9,7 +9,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::inverse_tests {
 namespace {
 
 using namespace reference;
@@ -232,4 +232,4 @@ TEST(InverseCut, FitsAnyMemoryOrSaysSo) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::inverse_tests

@@ -15,7 +15,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::least_squares_tests {
 namespace {
 
 using namespace reference;
@@ -221,4 +221,4 @@ TEST(LeastSquaresCost, IsTheSameWhateverWasMeasuredWhereDecisionsAreFixed) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::least_squares_tests

@@ -13,7 +13,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::sygst_tests {
 namespace {
 
 using namespace reference;
@@ -227,4 +227,4 @@ TYPED_TEST(SygstJudge, FindsWhatIsWrongAndNothingElse) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::sygst_tests

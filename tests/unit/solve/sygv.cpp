@@ -20,7 +20,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::sygv_tests {
 namespace {
 
 using namespace reference;
@@ -635,4 +635,4 @@ TEST(SygvCost, IsThatOfItsParts) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::sygv_tests

@@ -9,7 +9,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::system_tests {
 namespace {
 
 using namespace reference;
@@ -334,4 +334,4 @@ TEST(SystemCut, FitsAnyMemoryOrSaysSo) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::system_tests

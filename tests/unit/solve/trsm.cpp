@@ -11,7 +11,7 @@
 #include "tests/unit/support/shuffled.hpp"
 #include "tests/unit/support/triangular.hpp"
 
-namespace blaslift {
+namespace blaslift::trsm_tests {
 namespace {
 
 using namespace reference;
@@ -281,4 +281,4 @@ TEST(TrsmPlan, SaysWhoWaitsForWhom) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::trsm_tests

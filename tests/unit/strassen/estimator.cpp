@@ -19,6 +19,7 @@ void PrintTo(const Shape& s, std::ostream* out) {
   *out << s.m << " x " << s.n << " x " << s.k << (s.beta_zero ? "" : ", beta");
 }
 
+namespace estimator_tests {
 namespace {
 
 constexpr Precision precisions[] = {Precision::s, Precision::d, Precision::c, Precision::z};
@@ -567,4 +568,5 @@ TEST(EstimatorOurs, IsCheap) {
 }
 
 }  // namespace
+}  // namespace estimator_tests
 }  // namespace blaslift::strassen

@@ -17,6 +17,7 @@ namespace blaslift::strassen {
 
 void PrintTo(Block block, std::ostream* out) { *out << "block " << static_cast<int>(block); }
 
+namespace strassen_tests {
 namespace {
 
 using Blocks = std::vector<Block>;
@@ -598,4 +599,5 @@ TEST(Strassen, PrintsALineForEachStep) {
 }
 
 }  // namespace
+}  // namespace strassen_tests
 }  // namespace blaslift::strassen

@@ -13,7 +13,7 @@
 
 namespace blaslift {
 
-using Order = std::vector<std::size_t>;
+using StepOrder = std::vector<std::size_t>;
 using Lists = std::vector<std::vector<std::int32_t>>;
 
 /// Runs a schedule as impl/product/execute.cpp would, every access bounds-checked, with integers modulo 2^64 for
@@ -66,7 +66,7 @@ class Interpreter {
 
   /// Why the steps in this order do not compute the product; empty if they do.  An element counts as right only if it
   /// is final when it is committed, and committed once: whatever fails later relies on that.
-  std::string run(const Order& order) {
+  std::string run(const StepOrder& order) {
     try {
       for (const std::size_t i : order) execute(s_.steps.at(i));
     } catch (const std::string& fault) {
@@ -324,14 +324,14 @@ class Interpreter {
   std::mt19937_64 bits_{1};
 };
 
-inline std::string verdict(const GemmSchedule& s, const Order& order) {
+inline std::string verdict(const GemmSchedule& s, const StepOrder& order) {
   const std::string plain = Interpreter(s, false).run(order);
   const bool cares = !s.leaves.empty();
   return plain.empty() && !cares ? Interpreter(s, true).run(order) : plain;
 }
 
 inline std::string verdict(const GemmSchedule& s) {
-  Order order(s.steps.size());
+  StepOrder order(s.steps.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   return verdict(s, order);
 }
@@ -339,10 +339,10 @@ inline std::string verdict(const GemmSchedule& s) {
 /// An order that keeps to the lists and is random otherwise.  One draw among all that could run next stays close to
 /// the list's own order, so others prefer the last of the list, or kinds of steps at random: uploads far ahead of the
 /// products, or downloads long after them.
-inline Order random_order(const GemmSchedule& s, const Lists& after, Random& random) {
+inline StepOrder random_order(const GemmSchedule& s, const Lists& after, Random& random) {
   std::vector<std::size_t> missing(after.size());
-  std::vector<Order> then(after.size());
-  Order ready, order;
+  std::vector<StepOrder> then(after.size());
+  StepOrder ready, order;
   for (std::size_t i = 0; i < after.size(); ++i) {
     missing[i] = after[i].size();
     for (const std::int32_t earlier : after[i]) then[static_cast<std::size_t>(earlier)].push_back(i);

@@ -9,7 +9,7 @@
 #include "tests/unit/support/estimates.hpp"
 #include "tests/unit/support/reductions.hpp"
 
-namespace blaslift {
+namespace blaslift::gebrd_tests {
 namespace {
 
 using namespace reference;
@@ -125,4 +125,4 @@ TEST(GebrdCost, IsWhatAnH100Takes) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::gebrd_tests

@@ -14,7 +14,7 @@
 #include "tests/unit/support/reference.hpp"
 #include "tests/unit/support/shuffled.hpp"
 
-namespace blaslift {
+namespace blaslift::gesdd_tests {
 namespace {
 
 using namespace reference;
@@ -275,4 +275,4 @@ TEST(SvdCost, OpensTheDeviceAtOnceWhereTheCpuTakesSeconds) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::gesdd_tests

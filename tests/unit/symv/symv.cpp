@@ -14,7 +14,7 @@
 // After what it runs on.
 #include "kernels/cuda/symv/symv_kernels.hpp"
 
-namespace blaslift {
+namespace blaslift::symv_tests {
 namespace {
 
 using namespace symv_order;
@@ -364,4 +364,4 @@ TYPED_TEST(SymvKernels, GiveTheHostsBits) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::symv_tests

@@ -12,7 +12,7 @@
 #include "impl/vector/vector_family.hpp"
 #include "tests/unit/support/random.hpp"
 
-namespace blaslift {
+namespace blaslift::symv_route_tests {
 namespace {
 
 /// Round numbers: the bus 10 GB/s, the device's memory 1 TB/s.
@@ -289,4 +289,4 @@ TEST(InTriangle, HoldsAllThatIsMissingOfTheTriangleOnceAndLittleElse) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::symv_route_tests

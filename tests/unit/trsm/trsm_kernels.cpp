@@ -15,7 +15,7 @@
 #include "kernels/cuda/trsm/solve_by_blocks.hpp"
 #include "kernels/cuda/trsm/trsm_kernels.hpp"
 
-namespace blaslift {
+namespace blaslift::trsm_kernels_tests {
 namespace {
 
 using namespace reference;
@@ -325,4 +325,4 @@ TYPED_TEST(TrsmKernels, SubstituteTheColumnsThatNeedIt) {
 }
 
 }  // namespace
-}  // namespace blaslift
+}  // namespace blaslift::trsm_kernels_tests

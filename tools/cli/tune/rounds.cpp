@@ -35,9 +35,9 @@ double quantile(std::vector<double> x, std::size_t quarters) {
 
 double scatter(const Rounds& rounds) { return (quantile(rounds, 3) - quantile(rounds, 1)) / median(rounds); }
 
-Verdict judged(const Contest& contest) {
+Judgement judged(const Contest& contest) {
   constexpr double noise = 1.01;  // medians of the same product by the same algorithm differ by less
-  Verdict verdict{.winner = std::nullopt, .best = 0, .gain = 1, .scatter = 0};
+  Judgement verdict{.winner = std::nullopt, .best = 0, .gain = 1, .scatter = 0};
   double most = 0;
   for (std::size_t i = 0; i < contest.others.size(); ++i) {
     const Rounds& other = contest.others[i];

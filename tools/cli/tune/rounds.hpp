@@ -37,13 +37,13 @@ struct Contest {
 };
 
 /// What a contest says.
-struct Verdict {
+struct Judgement {
   std::optional<std::size_t> winner;  ///< of the others: faster than the own choice by more than chance
   std::size_t best;                   ///< of the others: the winner or, without one, the fastest; 0 if there are none
   double gain;     ///< of that one: own seconds / its seconds, the median of all turns; 1 if there is none
   double scatter;  ///< of these gains
 };
-Verdict judged(const Contest& contest);
+Judgement judged(const Contest& contest);
 
 /// What is left to do, in seconds: as much as was expected, times what the rest took beside what was expected of it.
 class Pace {

@@ -223,7 +223,7 @@ struct Compared {
   SquareProduct product;
   std::vector<Candidate> candidates;
   Contest contest;
-  Verdict verdict;
+  Judgement verdict;
 };
 
 struct Measured {
