@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures products by Strassen-like levels beside cuBLAS, on a machine with a GPU.
 
-    cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DBLASLIFT_CUDA=ON && cmake --build build/gpu
+    cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DBLASLIFT_CUDA=ON && cmake --build build/gpu --target all benches
     bench/levels.py --build build/gpu --results DIR --commit ID [--precisions d] [--only PART[,PART...]]
                     [--budget SECONDS] [--own-algorithms] [--built-in]
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures what the transfers cost and what residency spares them, on a machine with a GPU.
 
-    cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DBLASLIFT_CUDA=ON && cmake --build build/gpu
+    cmake -S . -B build/gpu -G Ninja -DCMAKE_BUILD_TYPE=Release -DBLASLIFT_CUDA=ON && cmake --build build/gpu --target all benches
     bench/transfers.py --build build/gpu --results DIR --commit ID [--only PART[,PART...]] [--budget SECONDS]
 
 Parts, in this order:
