@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "impl/core/host_memory.hpp"
 #include "impl/core/library_call.hpp"
+#include "impl/core/own_memory.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
@@ -40,8 +42,21 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double beside_transfers = 0.2;
   const Profile& profile = *facts.profile;
   const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
+               again = facts.sent_again / profile.in_rate,
                computing = getrf_seconds(p.m, p.n, p.flops, p.precision(), profile);
-  return {.seconds = profile.latency_seconds + std::max({computing, in, out}) + beside_transfers * (in + out)};
+  return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + beside_transfers * (in + out)};
+}
+
+/// For all of it, if there is room; or for its panels.
+GetrfCut cut_of(index m, index n, Precision precision, std::size_t memory) {
+  const GetrfCut cut = getrf_cut(m, n, precision, memory);
+  return cut.panel > 0 ? cut : getrf_cut_streamed(m, n, precision, memory);
+}
+
+std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t memory) {
+  if (p.empty) return std::nullopt;
+  const GetrfCut cut = cut_of(p.m, p.n, p.precision(), memory);
+  return cut.streamed() ? std::optional(sent_again(p.m, p.n, cut, element_size(p.element))) : std::nullopt;
 }
 
 constexpr double beside_products = 1.1;
@@ -77,6 +92,32 @@ Operands operands_of(Place& place, const GetrfArgs<T>& x, bool ephemeral) {
       ephemeral);
 }
 
+/// The factors that a streamed plan keeps in the host's memory.
+template <class T>
+struct Kept {
+  /// Throws std::bad_alloc.
+  Kept(index m, index n, const GetrfCut& cut) : blocks(kept_factors(m, n, cut)), memory(bytes_of(blocks)) {}
+  static std::size_t bytes_of(const std::vector<KeptFactors>& blocks) {
+    std::size_t bytes = 0;
+    for (const KeptFactors& x : blocks) bytes += static_cast<std::size_t>(x.rows * x.cols) * sizeof(T);
+    return bytes;
+  }
+  /// Whether the host has memory for these, and for what A holds until all of it is factored.
+  static bool has_memory(index m, index n, const GetrfCut& cut) {
+    constexpr double little = 64 << 20;  // not worth a look
+    const double bytes = static_cast<double>(bytes_of(kept_factors(m, n, cut))) +
+                         static_cast<double>(m) * static_cast<double>(n) * sizeof(T);
+    return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
+  }
+  void append_to(std::vector<CallOperand<T>>& operands) const {
+    const T* at = reinterpret_cast<const T*>(memory.at());
+    for (const KeptFactors& x : blocks) operands.push_back({at, x.rows}), at += x.rows * x.cols;
+  }
+
+  const std::vector<KeptFactors> blocks;
+  OwnMemory memory;
+};
+
 /// On the device.  If that does not come to an end, or with a pivot that will not do, A and the pivots in the host's
 /// memory are what they were.
 template <class T>
@@ -88,28 +129,33 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   Seat* const seat = operands.seat;
   const std::size_t memory = in_device_memory ? std::numeric_limits<std::size_t>::max() : place.arena.limit();
   const GetrfCut cut = seat ? getrf_cut_together(args.m, args.n, precision_of<T>, memory, seat->places())
-                            : getrf_cut(args.m, args.n, precision_of<T>, memory);
+                            : cut_of(args.m, args.n, precision_of<T>, memory);
   if (cut.panel == 0) return {Reason::no_room};
   if (seat && (in_device_memory || !seat->gang().same(with_numbers(0, cut.panel)))) return {Reason::no_route};
+  if (cut.streamed() && !Kept<T>::has_memory(args.m, args.n, cut)) return {Reason::no_room};
   const index count = args.factored();
+  std::optional<Kept<T>> kept;
+  if (cut.streamed()) kept.emplace(args.m, args.n, cut);
   std::vector<T> pivots(static_cast<std::size_t>(count)), failed(static_cast<std::size_t>(cut.panels(count)));
   index info = 0;
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 1;
   planned.own = {{pivots.data(), count}, {failed.data(), cut.panels(count)}};
+  if (kept) kept->append_to(planned.own);
   planned.sound = [&] {
     info = first_failure(failed, cut.panel);
     return info == 0 || in_device_memory;
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
-    return seat ? plan_getrf_together(args.m, args.n, precision_of<T>, cut, seat->number(), seat->places())
-                : plan_getrf(args.m, args.n, precision_of<T>, cut, at[operand_a].device != nullptr);
+    return seat             ? plan_getrf_together(args.m, args.n, precision_of<T>, cut, seat->number(), seat->places())
+           : cut.streamed() ? plan_getrf_streamed(args.m, args.n, precision_of<T>, cut)
+                            : plan_getrf(args.m, args.n, precision_of<T>, cut, at[operand_a].device != nullptr);
   };
-  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  Ending ending = planned.compute(decision, cut.streamed(), make_plan, [](index, index) {});
   if (ending.computed && (!seat || seat->number() == 0)) set_pivots(args.ipiv, pivots, cut.panel, args.m);
   if (info > 0 && !ending.computed) ending.reason = Reason::singular;
   ending.info = info;
-  ending.way = with_numbers(0, cut.panel, seat ? seat->places() : 1);
+  ending.way = with_numbers(0, cut.panel, seat ? seat->places() : 1, cut.strip);
   return ending;
 }
 
@@ -168,6 +214,7 @@ constinit const Family getrf_family{.count = count,
                                     .cost = cost,
                                     .needs = Operation::Kinds(Operation::Kind::getrf) | Operation::Kind::row_swaps |
                                              Operation::Kind::trsm | Operation::Kind::assign,
+                                    .sent_again = sent_again,
                                     .together = together};
 
 template <class T>

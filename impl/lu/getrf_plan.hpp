@@ -6,6 +6,9 @@
 // known, and L row by row, as soon as no later panel exchanges these.
 // What need not be there for the next panel's factors is computed in the device's second stream.
 //
+// Where the device has no room for the matrix, two panels are there at a time, and L comes again in strips, from the
+// host's memory.
+//
 // Where several places compute it together, panels are dealt out in turns, narrower ones.  Each place gets the factors
 // and exchanges of those of others, from a copy whose rows nobody exchanges, and has what it computes with of L beside
 // its own panels; each of these gets what a panel makes of it at once, the next one to be factored first.
@@ -20,6 +23,19 @@ namespace blaslift {
 /// Depends on nothing else, so the same call is cut the same way every time.
 /// @param memory  bytes on the device, for A and workspaces
 GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory);
+
+/// For a matrix that is larger than that; panel 0: even so there is no room for it.
+GetrfCut getrf_cut_streamed(index m, index n, Precision precision, std::size_t memory);
+/// What a panel leaves from its own first row on, which is kept in the host's memory until all are factored: of all
+/// panels but the last one.
+struct KeptFactors {
+  index rows, cols;
+};
+std::vector<KeptFactors> kept_factors(index m, index n, const GetrfCut& cut);
+/// Bytes that move more than once, and back.
+double sent_again(index m, index n, const GetrfCut& cut, std::size_t element);
+/// Operands as plan_getrf has them, and kept_factors().
+Plan plan_getrf_streamed(index m, index n, Precision precision, const GetrfCut& cut);
 
 /// For so many places, each of which has room for all of it; panel 0: it is not.
 GetrfCut getrf_cut_together(index m, index n, Precision precision, std::size_t memory, int places);

@@ -11,13 +11,15 @@ namespace blaslift {
 /// How a matrix is cut up; panel 0: it does not fit.
 struct GetrfCut {
   index panel = 0;  ///< columns
+  index strip = 0;  ///< of L at a time, if it comes again; 0: all of the matrix stays
 
+  bool streamed() const { return strip > 0; }
   index panels(index n) const { return (n + panel - 1) / panel; }
 };
 
 namespace getrf_steps {
 
-enum { operand_a, operand_pivots, operand_failed };
+enum { operand_a, operand_pivots, operand_failed, operand_kept };
 
 inline Plan begun(index m, index n, const GetrfCut& cut) {
   const index factored = std::min(m, n);

@@ -30,6 +30,10 @@ class Execution : public PlanRun<T> {
       Overwritten<T>& result = results_.emplace_back();
       if (!x.result || operands[i].placed.in_place) continue;
       T* const at = const_cast<T*>(operands[i].at);
+      if (x.scratch) {
+        result = Overwritten<T>::scratch(at, operands[i].ld, x.rows, x.cols);
+        continue;
+      }
       result = plan.kept_groups == 0
                    ? Overwritten<T>(at, operands[i].ld, x.rows, x.cols, x.part)
                    : Overwritten<T>(at, operands[i].ld, x.rows, x.cols, plan.kept_rows, plan.kept_cols, x.part);
@@ -77,6 +81,8 @@ class Execution : public PlanRun<T> {
     return &scalars_.beta;
   }
 
+  bool counts(std::size_t operand) const { return !p_.operands[operand].ours || p_.operands[operand].scratch; }
+
   Status bring(const Plan::Step& s) {
     const auto number = static_cast<std::size_t>(s.transfer.operand);
     const CallOperand<T>& x = operands_[number];
@@ -92,7 +98,7 @@ class Execution : public PlanRun<T> {
       return PlanRun<T>::bring(
           x.placed, b,
           [&](index row, index col) { return to.at + (row - block.row) + (col + first - block.col) * to.ld; }, to.ld,
-          from, x.ld, x.placed.device ? Part::whole : p_.operands[number].part, !p_.operands[number].ours);
+          from, x.ld, x.placed.device ? Part::whole : p_.operands[number].part, counts(number));
     };
     if (!x.apart) return bring(block, x.at, 0);
     return for_each_group(block, x.apart.cols, Status::done,
@@ -113,8 +119,7 @@ class Execution : public PlanRun<T> {
         return status;
     const Place from = place(s.accesses[0].region);
     const auto bring = [&](const Block& b) {
-      return this->download(result, b, from.at + (b.col - block.col) * from.ld, from.ld, !p_.operands[number].ours,
-                            whole_columns);
+      return this->download(result, b, from.at + (b.col - block.col) * from.ld, from.ld, counts(number), whole_columns);
     };
     const Scattered<T>& apart = operands_[number].apart;
     const Status status =

@@ -31,6 +31,8 @@ class Overwritten {
         kept_cols_(std::min(kept_cols, cols)),
         part_(part),
         memory_(sizeof(T) * static_cast<std::size_t>(kept_rows_) * static_cast<std::size_t>(kept_cols_)) {}
+  /// One of which nothing is kept, and nothing put back: its memory is ours.
+  static Overwritten scratch(T* at, index ld, index rows, index cols) { return Overwritten(at, ld, rows, cols, 0, 0); }
 
   explicit operator bool() const { return at_ != nullptr; }
 
@@ -63,17 +65,19 @@ class Overwritten {
             .element = sizeof(T),
             .part = part_,
             .below = b.row - b.col,
-            .keep = all_kept_ || stays ? nullptr : room(b.row, b.col),
+            .keep = all_kept_ || stays || !keeps() ? nullptr : room(b.row, b.col),
             .ldk = kept_rows_};
   }
 
   /// After a failure, for each block that has been overwritten.
   void restore(const Block& b) {
+    if (!keeps()) return;
     copy_part(part_, b.row - b.col, at(b.row, b.col), ld_, kept(b.row, b.col), kept_rows_, b.rows, b.cols, sizeof(T),
               copy_block);
   }
 
  private:
+  bool keeps() const { return kept_rows_ > 0; }
   T* room(index row, index col) const {
     return reinterpret_cast<T*>(memory_.at()) + row % kept_rows_ + col % kept_cols_ * kept_rows_;
   }

@@ -28,16 +28,18 @@ inline std::atomic<int> failures{0};
   std::printf("WRONG: %s\n", text);
 }
 
+/// `wide` is the next wider precision: its own roundings are nothing beside a bound, and it is no slower than it must
+/// be.
 template <class T>
 struct Scalars {
   using real = T;
-  using wide = long double;
+  using wide = std::conditional_t<std::is_same_v<T, float>, double, long double>;
   static constexpr bool is_complex = false;
 };
 template <class R>
 struct Scalars<std::complex<R>> {
   using real = R;
-  using wide = std::complex<long double>;
+  using wide = std::complex<typename Scalars<R>::wide>;
   static constexpr bool is_complex = true;
 };
 template <class T>
@@ -62,7 +64,9 @@ T make(double re, double im) {
 }
 
 inline long double size_of(long double x) { return std::fabs(x); }
+inline double size_of(double x) { return std::fabs(x); }
 inline long double size_of(std::complex<long double> x) { return std::hypot(x.real(), x.imag()); }
+inline double size_of(std::complex<double> x) { return std::hypot(x.real(), x.imag()); }
 template <class T>
 bool finite(T x) {
   if constexpr (Scalars<T>::is_complex)
@@ -255,7 +259,7 @@ class Expected {
         if (!near(i, j, got.at(i, j))) {
           const auto at = static_cast<std::size_t>(i) + static_cast<std::size_t>(j) * static_cast<std::size_t>(rows_);
           std::snprintf(text, sizeof text, "C(%d, %d) is off by %.3Lg, more than %.3Lg", i, j,
-                        size_of(widen(got.at(i, j)) - values_[at]), bounds_[at]);
+                        static_cast<long double>(size_of(widen(got.at(i, j)) - values_[at])), bounds_[at]);
           return text;
         }
     return got.guarded() ? "" : "storage outside of C was written";

@@ -70,7 +70,7 @@ void judge_eigenvalues(Judge& judge, const Hermitian<T>& was, index first, index
     for (index i = 0; i < n; ++i) {
       Sum<T> rest;
       for (index k = 0; k < n; ++k) rest.add(matrix[static_cast<std::size_t>(i + k * n)], widen((*V)(k, j)));
-      rest.add(Wide<T>(-static_cast<long double>(w(j, 0))), widen((*V)(i, j)));
+      rest.add(Wide<T>(-widen(w(j, 0))), widen((*V)(i, j)));
       off += std::norm(rest.value);
     }
     judge.at_most("|A v - w v|", static_cast<double>(std::sqrt(off)), static_cast<double>(few * size));

@@ -69,7 +69,7 @@ void judge_solutions(Judge& judge, index n, index nrhs, const First& F, const Se
   struct Element {
     index row, col;
     Wide<T> value;
-    long double size;
+    WideReal<T> size;
   };
   const auto list = [&](const auto& triangle) {
     std::vector<Element> found;

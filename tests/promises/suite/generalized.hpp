@@ -70,7 +70,7 @@ void judge_generalized(Judge& judge, char uplo, const Hermitian<T>& was_a, const
       Sum<T> rest, product;
       for (index k = 0; k < n; ++k) product.add(b[place(i, k)], widen((*V)(k, j)));
       for (index k = 0; k < n; ++k) rest.add(a[place(i, k)], widen((*V)(k, j)));
-      rest.add(Wide<T>(-static_cast<long double>(w(j, 0))), product.value);
+      rest.add(Wide<T>(-widen(w(j, 0))), product.value);
       bv[static_cast<std::size_t>(i)] = product.value;
       off += std::norm(rest.value);
     }

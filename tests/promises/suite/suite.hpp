@@ -33,6 +33,8 @@ using promises::Real;
 using promises::Scalars;
 using promises::Via;
 using promises::Wide;
+template <class T>
+using WideReal = Wide<promises::Real<T>>;
 using promises::widen;
 using index = std::int64_t;
 
@@ -222,7 +224,7 @@ class Judge {
   void near(const Operand& of, index i, index j, const T& got, Wide<T> due, long double bound) {
     if (!promises::finite(due) ? promises::finite(got) : !(promises::size_of(widen(got) - due) <= bound))
       say("%.*s(%ld, %ld) is off by %.3Lg, more than %.3Lg", int(of.name.size()), of.name.data(), long(i), long(j),
-          promises::size_of(widen(got) - due), bound);
+          static_cast<long double>(promises::size_of(widen(got) - due)), bound);
   }
   void at_most(const char* what, double error, double allowed) {
     if (!(error <= allowed)) say("%s: %.3g, more than %.3g", what, error, allowed);
@@ -262,7 +264,7 @@ Wide<T> product_of(Wide<T> x, Wide<T> y) {
 template <class T>
 struct Sum {
   Wide<T> value{};
-  long double size = 0;
+  WideReal<T> size = 0;
   void add(Wide<T> x, Wide<T> y) {
     value += product_of<T>(x, y);
     if constexpr (is_complex<T>)

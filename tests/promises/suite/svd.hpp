@@ -143,7 +143,7 @@ struct SingularValues : Routine<SingularValues<T, halves>> {
       for (index j = 0; j < n; ++j)
         for (index i = 0; i < m; ++i) {
           Sum<T> rest;
-          for (index q = 0; q < k; ++q) rest.add(of_u(i, q) * static_cast<long double>(s(q, 0)), of_vt(q, j));
+          for (index q = 0; q < k; ++q) rest.add(of_u(i, q) * widen(s(q, 0)), of_vt(q, j));
           off += std::norm(rest.value - a(i, j));
         }
       judge.at_most("|A - U diag(s) V^H|", static_cast<double>(std::sqrt(off)), static_cast<double>(few * size));
@@ -165,7 +165,7 @@ struct SingularValues : Routine<SingularValues<T, halves>> {
         Sum<T> sum;
         for (index j = 0; j < others; ++j)
           sum.add(left > 0 ? a(i, j) : promises::conjugate<T>(a(j, i)), y[static_cast<std::size_t>(j)]);
-        const long double value = s(q, 0);
+        const WideReal<T> value = s(q, 0);
         off += std::norm(sum.value - x[static_cast<std::size_t>(i)] * (value * value));
       }
       judge.at_most("|A A^H u - s^2 u|", static_cast<double>(std::sqrt(off)), static_cast<double>(few * squares));

@@ -52,14 +52,14 @@ inline std::vector<long double> eigenvalues_of_tridiagonal(std::vector<long doub
 template <class T>
 struct Reflection {
   std::vector<Wide<T>> v;
-  long double length = 0, twice = 0;  ///< |x|; 2 / (v^H v), or 0 for the identity
+  WideReal<T> length = 0, twice = 0;  ///< |x|; 2 / (v^H v), or 0 for the identity
 
   explicit Reflection(std::vector<Wide<T>> x) : v(std::move(x)) {
-    long double squares = 0;
+    WideReal<T> squares = 0;
     for (const Wide<T>& element : v) squares += std::norm(element);
     length = std::sqrt(squares);
     if (length == 0) return;
-    const long double first = std::abs(v[0]);
+    const WideReal<T> first = std::abs(v[0]);
     v[0] += first == 0 ? Wide<T>(length) : v[0] * (length / first);
     twice = 1 / (squares + length * first);
   }

@@ -21,32 +21,43 @@ struct General {
   index m, n;
   GetrfCut cut;
   Matrix<T> A0, A;
-  std::vector<T> pivots, failed;
+  std::vector<T> pivots, failed, kept;
 
-  General(Random& r, unsigned seed) : m(r.up_to(30)), n(r.up_to(30)), A0(m, n, r.up_to(4) - 1), A(A0) {
+  General(Random& r, unsigned seed, bool streamed = false)
+      : m(r.up_to(30)), n(r.up_to(30)), A0(m, n, r.up_to(4) - 1), A(A0) {
     if (r.below(4) == 0) n = m, A0 = Matrix<T>(m, n, r.up_to(4) - 1);
     A0.random(seed);
     A = A0;
     cut.panel = r.up_to(n);
+    if (streamed) cut.strip = r.up_to(cut.panel);
     pivots.assign(static_cast<std::size_t>(factored()), T(0));
     failed.assign(static_cast<std::size_t>(cut.panels(factored())), T(0));
   }
   index factored() const { return std::min(m, n); }
 
   Plan plan(bool in_place = false) const {
-    Plan plan = plan_getrf(m, n, precision_of<T>, cut, in_place);
+    Plan plan = cut.streamed() ? plan_getrf_streamed(m, n, precision_of<T>, cut)
+                               : plan_getrf(m, n, precision_of<T>, cut, in_place);
     EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
     return plan;
   }
   static bool sound() { return true; }
   template <class Sound = bool (*)()>
   PlanOutcome run(const Plan& plan, Lane& lane, const Placed& a = {}, const Sound& is_sound = sound) {
-    return run_leased<T>(
-        plan, {{A.data(), A.ld(), a}, {pivots.data(), factored()}, {failed.data(), static_cast<index>(failed.size())}},
-        {}, lane, is_sound);
+    std::vector<CallOperand<T>> operands{
+        {A.data(), A.ld(), a}, {pivots.data(), factored()}, {failed.data(), static_cast<index>(failed.size())}};
+    if (cut.streamed()) {
+      std::size_t elements = 0;
+      for (const KeptFactors& x : kept_factors(m, n, cut)) elements += static_cast<std::size_t>(x.rows * x.cols);
+      kept.assign(elements, std::numeric_limits<Real<T>>::quiet_NaN());
+      const T* at = kept.data();
+      for (const KeptFactors& x : kept_factors(m, n, cut)) operands.push_back({at, x.rows}), at += x.rows * x.cols;
+    }
+    return run_leased<T>(plan, operands, {}, lane, is_sound);
   }
   std::string text() const {
-    return std::to_string(m) + " x " + std::to_string(n) + ", panels of " + std::to_string(cut.panel);
+    return std::to_string(m) + " x " + std::to_string(n) + ", panels of " + std::to_string(cut.panel) + ", strips of " +
+           std::to_string(cut.strip);
   }
 
   /// LAPACK's, through the library's own way to make them.
@@ -126,6 +137,46 @@ TYPED_TEST(GetrfExecute, FactorsInEveryOrderThatALaneMayChooseWithTheSameBits) {
   EXPECT_GT(panels, 20);
 }
 
+/// Of which all does not stay: two panels at a time, and L in strips.
+TYPED_TEST(GetrfExecute, FactorsWhatThereIsNoRoomForInEveryOrder) {
+  using T = TypeParam;
+  Random r(8);
+  int tall = 0, wide = 0, panels = 0, strips = 0;
+  for (unsigned round = 0; round < 150; ++round) {
+    General<T> x(r, 700 + round, true);
+    const Plan plan = x.plan();
+    const index count = x.cut.panels(x.factored());
+    tall += x.m > x.n && count > 2;
+    wide += x.m < x.n && x.cut.panels(x.n) > count && count > 1;
+    panels += count > 3;
+    strips += count > 2 && x.cut.strip < x.cut.panel && x.cut.panel % x.cut.strip != 0;
+    Matrix<T> first = x.A0;
+    std::vector<T> first_pivots;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.A = x.A0;
+      std::fill(x.failed.begin(), x.failed.end(), T(7));
+      Shuffled lane(seed);
+      const PlanOutcome outcome = x.run(plan, lane);
+      ASSERT_EQ(outcome.status, Status::done);
+      ASSERT_FALSE(outcome.taken_back);
+      ASSERT_TRUE(lane.well_prepared) << x.text();
+      for (const T& f : x.failed) ASSERT_EQ(f, T(0)) << x.text();
+      x.expect_factored(x.A);
+      if (testing::Test::HasFatalFailure()) return;
+      if (seed == 0) first = x.A, first_pivots = x.pivots;
+      ASSERT_TRUE(x.A == first && x.pivots == first_pivots) << "other bits: " << x.text();
+      if (x.cut.panel % x.cut.strip == 0 && x.factored() % x.cut.panel % x.cut.strip == 0) {
+        const double all = static_cast<double>(x.m * x.n) * sizeof(T);
+        EXPECT_EQ(outcome.bytes_in + outcome.bytes_out, 2 * all + sent_again(x.m, x.n, x.cut, sizeof(T))) << x.text();
+      }
+    }
+  }
+  EXPECT_GT(tall, 10);
+  EXPECT_GT(wide, 5);
+  EXPECT_GT(panels, 20);
+  EXPECT_GT(strips, 10);
+}
+
 TYPED_TEST(GetrfExecute, InMemoryOfItsOwnNothingMoves) {
   using T = TypeParam;
   Random r(2);
@@ -147,7 +198,7 @@ TYPED_TEST(GetrfExecute, SaysWhichPivotEndedIt) {
   Random r(3);
   int several = 0;
   for (unsigned round = 0; round < 60; ++round) {
-    General<T> x(r, round);
+    General<T> x(r, round, round % 3 == 0);
     const index bad = r.below(static_cast<std::size_t>(x.factored()));
     for (index i = 0; i < x.m; ++i) x.A0(i, bad) = T(0);
     x.A = x.A0;
@@ -191,8 +242,8 @@ TYPED_TEST(GetrfExecute, AFaultAtEveryOperationLeavesTheMatrixAsItWas) {
   using T = TypeParam;
   Random r(4);
   int struck = 0;
-  for (unsigned round = 0; round < 6; ++round) {
-    General<T> x(r, 90 + round);
+  for (unsigned round = 0; round < 9; ++round) {
+    General<T> x(r, 90 + round, round >= 6);
     const Plan plan = x.plan();
     struck +=
         with_each_operation_failing([&] { x.A = x.A0; }, [&](Lane& lane) { return x.run(plan, lane); },
@@ -324,6 +375,29 @@ TEST(GetrfCut, FitsAnyMemoryOrSaysSo) {
         EXPECT_LE(plan_getrf(m, n, Precision::d, cut).bytes(sizeof(double)), memory) << m << " x " << n;
       }
   EXPECT_GT(narrow, 5);
+  EXPECT_GT(none, 5);
+}
+
+TEST(GetrfCut, OfWhatIsStreamedFitsAnyMemoryOrSaysSo) {
+  int several = 0, none = 0;
+  for (const index n : {1, 7, 100, 511, 2049, 6000})
+    for (const index m : {n, 3 * n, n / 2 + 1})
+      for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 33; memory *= 3) {
+        const GetrfCut cut = getrf_cut_streamed(m, n, Precision::d, memory);
+        if (cut.panel == 0) {
+          ++none;
+          continue;
+        }
+        ASSERT_TRUE(cut.streamed());
+        ASSERT_LT(cut.panel, n);
+        ASSERT_LE(cut.strip, cut.panel);
+        several += cut.panels(n) > 4;
+        if (cut.panels(n) > 12) continue;  // the list of steps would take long
+        const Plan plan = plan_getrf_streamed(m, n, Precision::d, cut);
+        EXPECT_LE(plan.bytes(sizeof(double)), memory) << m << " x " << n;
+        EXPECT_EQ(check(plan), "") << m << " x " << n;
+      }
+  EXPECT_GT(several, 5);
   EXPECT_GT(none, 5);
 }
 

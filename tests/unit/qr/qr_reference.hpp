@@ -112,14 +112,21 @@ template <class T>
 void apply_lapack_q(bool adjoint, index m, index k, const T* A, index lda, const T* tau, Wide<T>& C) {
   using Scalar = typename Wide<T>::Scalar;
   auto number = [](T x) { return Scalar(std::real(x), std::imag(x)); };
+  const auto product = [](const Scalar& x, const Scalar& y) {  // of finite numbers: nothing to look for in it
+    return Scalar(x.real() * y.real() - x.imag() * y.imag(), x.real() * y.imag() + x.imag() * y.real());
+  };
+  std::vector<Scalar> v(static_cast<std::size_t>(m));
   for (index i = 0; i < k; ++i) {
     const index p = adjoint ? i : k - 1 - i;
+    for (index r = p + 1; r < m; ++r) v[static_cast<std::size_t>(r)] = number(A[r + p * lda]);
+    const Scalar factor = adjoint ? std::conj(number(tau[p])) : number(tau[p]);
     for (index j = 0; j < C.cols(); ++j) {
-      Scalar sum = C(p, j);
-      for (index r = p + 1; r < m; ++r) sum += std::conj(number(A[r + p * lda])) * C(r, j);
-      sum *= adjoint ? std::conj(number(tau[p])) : number(tau[p]);
-      C(p, j) -= sum;
-      for (index r = p + 1; r < m; ++r) C(r, j) -= number(A[r + p * lda]) * sum;
+      Scalar* const c = &C(0, j);
+      Scalar sum = c[p];
+      for (index r = p + 1; r < m; ++r) sum += product(std::conj(v[static_cast<std::size_t>(r)]), c[r]);
+      sum = product(sum, factor);
+      c[p] -= sum;
+      for (index r = p + 1; r < m; ++r) c[r] -= product(v[static_cast<std::size_t>(r)], sum);
     }
   }
 }

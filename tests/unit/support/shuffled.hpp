@@ -178,32 +178,42 @@ class Shuffled final : public Lane {
  private:
   /// One that may run now; false: there is none.
   bool run_one() {
-    done_.resize(operations_.size());
-    std::vector<std::size_t> ready;
-    for (std::size_t i = 0; i < operations_.size(); ++i)
-      if (!done_[i] && std::all_of(operations_[i].after.begin(), operations_[i].after.end(),
-                                   [&](Ticket t) { return done_.at(static_cast<std::size_t>(t)); }))
-        ready.push_back(i);
-    if (ready.empty()) return false;
-    const std::size_t next = seed_ == 0 ? ready.back() : ready[random_() % ready.size()];
+    if (ready_.empty()) return false;
+    const std::size_t i = seed_ == 0 ? ready_.size() - 1 : random_() % ready_.size();
+    const std::size_t next = ready_[i];
+    ready_.erase(ready_.begin() + static_cast<std::ptrdiff_t>(i));
     operations_[next].run();
-    done_[next] = true;
+    operations_[next].done = true;
+    for (const std::size_t later : operations_[next].before)
+      if (--operations_[later].missing == 0) may_run(later);
     return true;
   }
 
   struct Asked {
-    std::vector<Ticket> after;
     std::function<void()> run;
+    int missing = 0;                    ///< of what it comes after
+    std::vector<std::size_t> before{};  ///< what waits for it, and for others perhaps
+    bool done = false;
   };
   Status add(After after, std::function<void()> run) {
-    operations_.push_back({{after.tickets, after.tickets + after.count}, std::move(run)});
+    const std::size_t here = operations_.size();
+    operations_.push_back({std::move(run)});
+    for (int i = 0; i < after.count; ++i) {
+      Asked& earlier = operations_.at(static_cast<std::size_t>(after.tickets[i]));
+      if (earlier.done) continue;
+      earlier.before.push_back(here);
+      ++operations_[here].missing;
+    }
+    if (operations_[here].missing == 0) may_run(here);
     return Status::done;
   }
+  /// In the order asked for, whenever they became so.
+  void may_run(std::size_t i) { ready_.insert(std::lower_bound(ready_.begin(), ready_.end(), i), i); }
 
   unsigned seed_;
   std::minstd_rand random_;
-  std::vector<Asked> operations_;
-  std::vector<bool> done_{};
+  std::vector<Asked> operations_{};
+  std::vector<std::size_t> ready_{};  ///< sorted
 };
 
 }  // namespace blaslift
