@@ -1,4 +1,5 @@
-"""The promise for factors that stay: what is solved with them moves right-hand sides alone, and their inverse nothing on the way in."""
+"""The promises for factors: those that stay, so that what is solved with them moves right-hand sides alone, and their
+inverse nothing on the way in; and LU of what the device has no room for."""
 
 from __future__ import annotations
 
@@ -37,4 +38,28 @@ def factors_stay(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (factors_stay,)
+def lu_in_parts(s: Setting) -> list[str]:
+    """LU of what is larger than the device's memory goes through it in parts, L more than once, and is right, also if any
+    operation fails."""
+    errors = []
+    for most, sent_again in (("460K", True), ("64M", False)):
+        settings = FORCED | {"BLASLIFT_MEMORY": most, "BLASLIFT_VERIFY": "all"}
+        run = s.run("suite", "getrf", "large", "3", "240", settings=settings)
+        found = verdict_errors(run) + harness.bookkeeping_errors(harness.accounts(run.reports), forced=False)
+        for name in ("dgetrf", "cgetrf", "zgetrf"):
+            account = harness.accounts(run.reports)[name]
+            matrix = (16 if name[0] == "z" else 8) * 264 * 264
+            if not account.routed or account.routed != account.calls or (account.bytes_in > account.calls * matrix) != sent_again:
+                found.append(f"{name}: {account}")
+        errors += labelled(f"memory {most}", found)
+    run = s.run("suite", "getrf", "faults", "z", "3", "120", "121", settings=FORCED | {"BLASLIFT_MEMORY": "200K", "BLASLIFT_RESIDENCY": "off"},
+                library=s.fault_library, timeout=200)
+    errors += [f"faults: {error}" for error in verdict_errors(run) if "stderr" not in error]
+    struck = [line for line in run.stdout.splitlines() if line.startswith("child ")]
+    print(f"{len(struck)} operations failed in turn")
+    if len(struck) < 100:
+        errors.append(f"only {len(struck)} operations, as if all of A were there at once")
+    return errors
+
+
+PROMISES = (factors_stay, lu_in_parts)
