@@ -21,6 +21,7 @@
 #include "impl/scalapack/gathered.hpp"
 #include "impl/solve/inverse.hpp"
 #include "impl/solve/least_squares.hpp"
+#include "impl/solve/sygv.hpp"
 #include "impl/solve/system.hpp"
 #include "impl/solve/trsm.hpp"
 
@@ -630,17 +631,20 @@ using Syevd = Eigen<T, symbol, true>;
 
 /// All eigenvalues, or those of some numbers; how many are in an interval is not known before.  Vectors are orthogonal
 /// whatever orfac is, so there are no clusters to tell of.
-template <class T, Symbol symbol>
-struct Syevx {
+/// @tparam generalized  of a pencil, whose B becomes its Cholesky factor
+template <class T, Symbol symbol, bool generalized>
+struct EigenExpert {
   static constexpr bool is_complex_type = is_complex(precision_of<T>), has_integers = true, divides_it = false,
                         apart = true;
   enum {
-    jobz,
+    ibtype,
+    jobz = generalized,
     range,
     uplo,
     n,
     A,
-    vl = A + 4,
+    B = A + 4 * generalized,
+    vl = B + 4,
     vu,
     il,
     iu,
@@ -659,12 +663,20 @@ struct Syevx {
     count
   };
   using Real = decltype(std::real(T()));
-  enum { op_a, op_w, op_work, op_rwork, op_iwork, op_z };  // in the order of describe_eigen
+  enum {
+    op_a,
+    op_w,
+    op_work,
+    op_rwork,
+    op_iwork,
+    op_z
+  };  // in the order of describe_eigen; B, if there is one, is last
 
   static index found(const Arguments& in) {
     return in.letter(range) == 'I' ? in.integer(iu) - in.integer(il) + 1 : in.integer(n);
   }
   static void describe(Described x) {
+    if (generalized) x.call.require(x.size(ibtype) <= 3);
     const bool vectors = x.letter(jobz, "NV") == 'V';
     const bool some = x.letter(range, "AI") == 'I';
     const Part part = part_of_letter(x.letter(uplo, "UL"));
@@ -673,33 +685,38 @@ struct Syevx {
       const index first = x.size(il), last = x.size(iu);
       x.call.require(first <= last && last <= order);
     }
-    describe_eigen<T, Syevx>(x, order, part, vectors, found(x.in));
+    describe_eigen<T, EigenExpert>(x, order, part, vectors, found(x.in));
+    if (!generalized) return;
+    const int b = x.call.template matrix<T>(B, order, order, Access::both, part);
+    x.call.require_blocks(b);
+    x.call.require_same_rows(op_a, b);
   }
   static bool compute(const RootCall& root) {
     const GatheredCall& x = root.call;
     const Arguments& in = x.arguments();
     const bool vectors = in.letter(jobz) == 'V';
-    const Integer order(in.integer(n)), lda(x.ld(op_a)), ldz(vectors ? x.ld(op_z) : 1), lwork(x.count(op_work)),
-        first(in.integer(il)), last(in.integer(iu));
+    const int op_b = vectors ? op_z + 1 : op_z;
+    const Integer type(in.integer(ibtype)), order(in.integer(n)), lda(x.ld(op_a)), ldb(generalized ? x.ld(op_b) : 1),
+        ldz(vectors ? x.ld(op_z) : 1), lwork(x.count(op_work)), first(in.integer(il)), last(in.integer(iu));
     std::int64_t values = 0;
-    // Behind the integers that LAPACK works with: which vectors have failed.
-    const std::uint64_t failed = word(x.at<std::int64_t>(op_iwork)),
-                        integers = word(x.at<std::int64_t>(op_iwork) + order.value);
-    const std::uint64_t z = vectors ? word(x.at<T>(op_z)) : word(x.at<T>(op_work));
-    using Call = LapackCall<SyevxSignature<T>, syevd<T>>;
+    CallWords words;
+    int next = 0;
+    const auto add = [&](auto... more) { ((words.word[next++] = more), ...); };
+    if (generalized) add(type.word());
+    add(word(in.to<char>(jobz)), word(in.to<char>(range)), word(in.to<char>(uplo)), order.word(), word(x.at<T>(op_a)),
+        lda.word());
+    if (generalized) add(word(x.at<T>(op_b)), ldb.word());
+    add(word(in.to<Real>(vl)), word(in.to<Real>(vu)), first.word(), last.word(), word(in.to<Real>(abstol)),
+        word(&values), word(x.at<Real>(op_w)), vectors ? word(x.at<T>(op_z)) : word(x.at<T>(op_work)), ldz.word(),
+        word(x.at<T>(op_work)), lwork.word());
+    if (is_complex_type) add(word(x.at<Real>(op_rwork)));
+    // Behind which vectors have failed: the integers that LAPACK works with.
+    add(word(x.at<std::int64_t>(op_iwork) + order.value), word(x.at<std::int64_t>(op_iwork)), word(&root.info));
     bool made;
-    if constexpr (is_complex_type)
-      made = root.make<Call, symbol>(CallWords(
-          word(in.to<char>(jobz)), word(in.to<char>(range)), word(in.to<char>(uplo)), order.word(), word(x.at<T>(op_a)),
-          lda.word(), word(in.to<Real>(vl)), word(in.to<Real>(vu)), first.word(), last.word(),
-          word(in.to<Real>(abstol)), word(&values), word(x.at<Real>(op_w)), z, ldz.word(), word(x.at<T>(op_work)),
-          lwork.word(), word(x.at<Real>(op_rwork)), integers, failed, word(&root.info)));
+    if constexpr (generalized)
+      made = root.make<LapackCall<SygvxSignature<T>, sygv<T>>, symbol>(words);
     else
-      made = root.make<Call, symbol>(
-          CallWords(word(in.to<char>(jobz)), word(in.to<char>(range)), word(in.to<char>(uplo)), order.word(),
-                    word(x.at<T>(op_a)), lda.word(), word(in.to<Real>(vl)), word(in.to<Real>(vu)), first.word(),
-                    last.word(), word(in.to<Real>(abstol)), word(&values), word(x.at<Real>(op_w)), z, ldz.word(),
-                    word(x.at<T>(op_work)), lwork.word(), integers, failed, word(&root.info)));
+      made = root.make<LapackCall<SyevxSignature<T>, syevd<T>>, symbol>(words);
     return made && values == found(in);
   }
   /// What follows from success, on every process.
@@ -713,6 +730,10 @@ struct Syevx {
     std::fill_n(in.to<Real>(gap), grid.size(), Real(-1));
   }
 };
+template <class T, Symbol symbol>
+using Syevx = EigenExpert<T, symbol, false>;
+template <class T, Symbol symbol>
+using Sygvx = EigenExpert<T, symbol, true>;
 
 /// What ScaLAPACK says its workspaces have to be: the first element of each of its own type.
 struct Told {

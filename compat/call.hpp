@@ -12,7 +12,7 @@ namespace blaslift {
 /// own, come beside them.  A word that holds a 64-bit integer, or the address of one, reads the same in 32 bits: so
 /// nothing hangs on what is known of a library's width.
 struct CallWords {
-  static constexpr int most = 36, most_reals = 2;  // pzheevx has 31, and lengths of three letters
+  static constexpr int most = 40, most_reals = 2;  // pzhegvx has 36, and lengths of letters
 
   template <class... Words>
   explicit CallWords(Words... words) : CallWords(std::index_sequence_for<Words...>(), words...) {}

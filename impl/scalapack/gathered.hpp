@@ -19,7 +19,7 @@ namespace blaslift::scalapack {
 
 /// The arguments as they came: addresses, as Fortran has them.
 struct Arguments {
-  static constexpr int most = 32;
+  static constexpr int most = 36;
   std::array<void*, most> at;
 
   template <class T>

@@ -82,11 +82,11 @@ T number(Random& random) {
 /// A call, by any name: all arguments are addresses, and lengths of letters follow.
 void call(void* function, std::vector<void*> x) {
   for (int i = 0; i < 4; ++i) x.push_back(reinterpret_cast<void*>(1));
-  x.resize(36);
+  x.resize(40);
   [&]<std::size_t... I>(std::index_sequence<I...>) {
     reinterpret_cast<void (*)(decltype((static_cast<void>(I), static_cast<void*>(nullptr)))...)>(function)(x[I]...);
   }
-  (std::make_index_sequence<36>());
+  (std::make_index_sequence<40>());
 }
 
 int owned(int n, int block, int mine, int source, int processes) {
@@ -549,6 +549,18 @@ void eigen_routines(int block) {
       settle_from(first - 1, values);
       if (job == 'N') Z.array.settle = {}, unsure.insert(unsure.end(), {&Z.array, &nz});
       check(p + "evx_", x, arrays, 3000 * n * rounding, unsure);
+      // B is so near to a multiple of the identity that vectors have their largest elements where those of A have.
+      for (int type = 1; type <= (job == 'V' && range == 'I' ? 3 : 1); ++type) {
+        const auto near_identity = [&](int r, int c) { return r == c ? T(static_cast<Real>(20 * n)) : T(0); };
+        Matrix B = matrix<T>(n, n, block, near_identity, true);
+        while (!std::equal(A.desc, A.desc + 9, B.desc)) B = matrix<T>(n, n, block, near_identity, true);
+        std::vector<void*> y = x;
+        y.insert(y.begin(), &type);
+        y.insert(y.begin() + 9, {nullptr, &B.i, &B.j, B.desc});
+        std::vector<Array*> more = arrays;
+        more.insert(more.begin() + 1, &B.array);
+        check(p + "gvx_", y, more, 3000 * n * rounding, unsure);
+      }
     }
 }
 
