@@ -13,13 +13,13 @@ namespace promises {
 
 /// Makes the calls in a process of its own, with this INJECTED_FAULT.
 template <class Calls>
-void child(const char* fault, const Calls& calls) {
+void child(const char* fault, const Calls& make) {
   std::printf("child %s\n", fault);
   std::fflush(stdout);
   const pid_t pid = fork();
   if (pid == 0) {
     setenv("INJECTED_FAULT", fault, 1);
-    calls();
+    make();
     std::exit(failures.load() ? 1 : 0);
   }
   int status = 0;
@@ -34,13 +34,13 @@ void child(const char* fault, const Calls& calls) {
 ///
 /// A line per child, "child K:WAY", in the order of blaslift's reports; the runner compares the two.
 template <class Calls>
-void at_every_fault(const Calls& calls) {
+void at_every_fault(const Calls& make) {
   char path[] = "/tmp/blaslift-faults-XXXXXX";
   const int fd = mkstemp(path);
   if (fd < 0) return fail("no temporary file");
   close(fd);
   setenv("INJECTED_FAULT_COUNT", path, 1);
-  child("0", calls);
+  child("0", make);
   long count = 0;
   if (std::FILE* file = std::fopen(path, "r")) {
     if (std::fscanf(file, "%ld", &count) != 1) count = 0;
@@ -57,9 +57,9 @@ void at_every_fault(const Calls& calls) {
     // Not the same one of each interval: a plan repeats itself.  The last operation is always among them.
     const long at = first + apart > count ? count : first + 7 * number % apart;
     for (const char* way : {torn ? "lost:torn" : "lost", torn ? "no_memory" : "no_memory:torn"})
-      child((std::to_string(at) + ":" + way).c_str(), calls);
+      child((std::to_string(at) + ":" + way).c_str(), make);
   }
-  child("never", calls);
+  child("never", make);
 }
 
 }  // namespace promises

@@ -78,13 +78,13 @@ struct Trcon : Routine<Trcon<T>> {
   /// The norm asked for, of a matrix by its elements.
   template <class Of>
   long double norm_of(const Of& of) const {
-    long double largest = 0;
+    long double found = 0;
     for (index line = 0; line < n; ++line) {
       long double sum = 0;
       for (index other = 0; other < n; ++other) sum += std::abs(norm == 'I' ? of(line, other) : of(other, line));
-      largest = std::max(largest, sum);
+      found = std::max(found, sum);
     }
-    return largest;
+    return found;
   }
   /// |A| is what it is, and of |A^-1| there is a lower bound, within a factor of ten (Higham, Accuracy and Stability,
   /// 15.3: of random matrices within three).

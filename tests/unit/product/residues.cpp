@@ -212,8 +212,8 @@ TYPED_TEST(ByResidues, AreAsAccurateAsTheGuardPromises) {
                           b[] = {std::real(p.b(h, j)), std::imag(p.b(h, j))};
               sum[0] += a[0] * b[0] - a[1] * b[1];
               sum[1] += a[0] * b[1] + a[1] * b[0];
-              const auto size = [](Exact x) { return x < 0 ? -x : x; };
-              magnitudes += (size(a[0]) + size(a[1])) * (size(b[0]) + size(b[1]));
+              const auto abs = [](Exact x) { return x < 0 ? -x : x; };
+              magnitudes += (abs(a[0]) + abs(a[1])) * (abs(b[0]) + abs(b[1]));
             }
             const Number found[] = {std::real(p.C(i, j)), std::imag(p.C(i, j))};
             for (int part = 0; part < (complex_type<R> ? 2 : 1); ++part) {
@@ -256,7 +256,7 @@ TYPED_TEST(ByResidues, ThatAreNotFiniteAreDeclined) {
   for (const double poison : {HUGE_VAL, -HUGE_VAL, std::nan("")})
     for (const bool in_a : {true, false}) {
       Product<R> p(5, 6, 20, Op::none, Op::none, uniform, uniform, bits);
-      (in_a ? p.A(3, 11) : p.B(11, 2)) = static_cast<R>(poison);
+      (in_a ? p.A(3, 11) : p.B(11, 2)) = R(static_cast<Real<R>>(poison));
       const Matrix<R> before = p.C;
       EXPECT_FALSE(p.multiply());
       EXPECT_TRUE(p.C == before);

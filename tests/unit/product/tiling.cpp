@@ -114,10 +114,11 @@ TEST(Tiling, EveryLevelComputesTheProductInEveryOrderThatDependAllows) {
       times["in place"] += p.residents.c.in_place;
       times["C read, in place, surveyed"] += p.residents.c.in_place && p.reads_c && p.tiling.surveyed;
       times["C read, brought back, surveyed"] += !p.residents.c.in_place && p.reads_c && p.tiling.surveyed;
-      if (p.tiling.head == 0)
+      if (p.tiling.head == 0) {
         ASSERT_EQ(s.first_if_sound < s.steps.size(), p.tiling.surveyed && (p.reads_c || !p.residents.c.in_place));
-      else if (!p.residents.c.in_place)
+      } else if (!p.residents.c.in_place) {
         ASSERT_EQ(s.first_if_sound < s.steps.size(), p.tiling.surveyed);
+      }
       if (s.first_if_sound < s.steps.size())  // nothing of the program's is written before
         for (std::size_t i = 0; i < s.first_if_sound; ++i) {
           ASSERT_NE(s.steps[i].kind, StepKind::download);

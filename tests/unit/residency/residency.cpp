@@ -471,7 +471,9 @@ TEST_P(Resides, FactorsStayAtOnceUntilNobodyUsesThem) {
     for (int time = 0; time < 6; ++time) {
       w.fill(c);
       EXPECT_EQ(w.call({{c, true, true, true}}).front().held, solves || time < 2) << solves << ' ' << time;
-      if (solves) EXPECT_EQ(w.operand(c).spared, c.bytes()) << time;
+      if (solves) {
+        EXPECT_EQ(w.operand(c).spared, c.bytes()) << time;
+      }
     }
   }
   // Factors of factors are no use of them.
