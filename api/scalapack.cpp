@@ -676,7 +676,7 @@ struct EigenExpert {
     return in.letter(range) == 'I' ? in.integer(iu) - in.integer(il) + 1 : in.integer(n);
   }
   static void describe(Described x) {
-    if (generalized) x.call.require(x.size(ibtype) <= 3);
+    if (generalized) x.call.require(x.size(ibtype) == 1);  // the device computes no other
     const bool vectors = x.letter(jobz, "NV") == 'V';
     const bool some = x.letter(range, "AI") == 'I';
     const Part part = part_of_letter(x.letter(uplo, "UL"));
@@ -696,8 +696,9 @@ struct EigenExpert {
     const Arguments& in = x.arguments();
     const bool vectors = in.letter(jobz) == 'V';
     const int op_b = vectors ? op_z + 1 : op_z;
-    const Integer type(in.integer(ibtype)), order(in.integer(n)), lda(x.ld(op_a)), ldb(generalized ? x.ld(op_b) : 1),
-        ldz(vectors ? x.ld(op_z) : 1), lwork(x.count(op_work)), first(in.integer(il)), last(in.integer(iu));
+    const Integer type(generalized ? in.integer(ibtype) : 1), order(in.integer(n)), lda(x.ld(op_a)),
+        ldb(generalized ? x.ld(op_b) : 1), ldz(vectors ? x.ld(op_z) : 1), lwork(x.count(op_work)),
+        first(in.integer(il)), last(in.integer(iu));
     std::int64_t values = 0;
     CallWords words;
     int next = 0;

@@ -44,7 +44,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts),
                again = facts.sent_again / profile.in_rate,
                computing = getrf_seconds(p.m, p.n, p.flops, p.precision(), profile);
-  return {.seconds = profile.latency_seconds + std::max({computing, in, out, again}) + beside_transfers * (in + out)};
+  return {.seconds = profile.latency_seconds + std::max({computing, in + again, out}) + beside_transfers * (in + out)};
 }
 
 /// For all of it, if there is room; or for its panels.

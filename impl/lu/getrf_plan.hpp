@@ -26,13 +26,13 @@ GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory);
 
 /// For a matrix that is larger than that; panel 0: even so there is no room for it.
 GetrfCut getrf_cut_streamed(index m, index n, Precision precision, std::size_t memory);
-/// What a panel leaves from its own first row on, which is kept in the host's memory until all are factored: of all
-/// panels but the last one.
+/// What a panel leaves of L from its own first row on, which is kept in the host's memory until all are factored: of
+/// all panels but the matrix's last one.
 struct KeptFactors {
   index rows, cols;
 };
 std::vector<KeptFactors> kept_factors(index m, index n, const GetrfCut& cut);
-/// Bytes that move more than once, and back.
+/// Bytes of L that move besides: to where it is kept, and in strips from there.
 double sent_again(index m, index n, const GetrfCut& cut, std::size_t element);
 /// Operands as plan_getrf has them, and kept_factors().
 Plan plan_getrf_streamed(index m, index n, Precision precision, const GetrfCut& cut);

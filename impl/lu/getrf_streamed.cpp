@@ -13,10 +13,11 @@ namespace {
 using namespace getrf_steps;
 
 constexpr index slots = 2;  // of panels that come and go, and of strips
-constexpr index widest_strip = 1024, round = 64;
+// What factors a panel takes memory of its own beside the lease, for as many columns.
+constexpr index widest_panel = 8192, widest_strip = 1024, round = 64;
 // Of more panels, each of whose strips has the rows exchanged of all that come after it, the list of steps would take
-// more than it could be worth.
-constexpr index most_panels = 32;
+// more than it could be worth; of fewer, wider ones are needed.
+constexpr index most_panels = 16;
 
 /// Two panels are there at a time.  L is kept in the host's memory as each panel leaves it, and comes from there in
 /// strips: for every later panel with the rows exchanged as those before that have it, and once more when all are
@@ -168,12 +169,14 @@ GetrfCut getrf_cut_streamed(index m, index n, Precision precision, std::size_t m
     Planner(plan, m, n, precision, cut);
     return plan.bytes(element_size(precision)) <= memory;
   };
-  index low = 0, high = n;  // the widest that fits, since each takes all of the earlier ones, is in [low, high)
+  const index fewest = ((n + most_panels - 1) / most_panels + round - 1) / round * round;
+  // The widest that fits, since each takes all of the earlier ones, is in [low, high).
+  index low = 0, high = std::min(n, std::max(widest_panel, fewest) + 1);
   while (high - low > 1) {
     const index middle = low + (high - low) / 2;
     (fits(middle) ? low : high) = middle;
   }
-  const index panel = low >= round ? low / round * round : low;
+  const index even = low / round * round, panel = even > 0 && fits(even) ? even : low;
   return panel == 0 || (n - 1) / panel >= most_panels ? GetrfCut{} : at_most(panel);
 }
 
@@ -186,8 +189,8 @@ std::vector<KeptFactors> kept_factors(index m, index n, const GetrfCut& cut) {
 }
 
 double sent_again(index m, index n, const GetrfCut& cut, std::size_t element) {
-  double elements = 0, later = static_cast<double>(cut.panels(n));
   if (!cut.streamed()) return 0;
+  double elements = 0, later = static_cast<double>(cut.panels(n));
   for (const KeptFactors& x : kept_factors(m, n, cut)) {
     const double cols = static_cast<double>(x.cols), left = static_cast<double>(x.rows) * cols,
                  in_strips = left - cols * (cols - static_cast<double>(std::min(cut.strip, x.cols))) / 2;

@@ -32,7 +32,11 @@ class Overwritten {
         part_(part),
         memory_(sizeof(T) * static_cast<std::size_t>(kept_rows_) * static_cast<std::size_t>(kept_cols_)) {}
   /// One of which nothing is kept, and nothing put back: its memory is ours.
-  static Overwritten scratch(T* at, index ld, index rows, index cols) { return Overwritten(at, ld, rows, cols, 0, 0); }
+  static Overwritten scratch(T* at, index ld, index rows, index cols) {
+    Overwritten x(at, ld, rows, cols, 1, 1);
+    x.keeps_ = false;
+    return x;
+  }
 
   explicit operator bool() const { return at_ != nullptr; }
 
@@ -65,19 +69,18 @@ class Overwritten {
             .element = sizeof(T),
             .part = part_,
             .below = b.row - b.col,
-            .keep = all_kept_ || stays || !keeps() ? nullptr : room(b.row, b.col),
+            .keep = all_kept_ || stays || !keeps_ ? nullptr : room(b.row, b.col),
             .ldk = kept_rows_};
   }
 
   /// After a failure, for each block that has been overwritten.
   void restore(const Block& b) {
-    if (!keeps()) return;
+    if (!keeps_) return;
     copy_part(part_, b.row - b.col, at(b.row, b.col), ld_, kept(b.row, b.col), kept_rows_, b.rows, b.cols, sizeof(T),
               copy_block);
   }
 
  private:
-  bool keeps() const { return kept_rows_ > 0; }
   T* room(index row, index col) const {
     return reinterpret_cast<T*>(memory_.at()) + row % kept_rows_ + col % kept_cols_ * kept_rows_;
   }
@@ -87,7 +90,7 @@ class Overwritten {
   index ld_ = 0, rows_ = 0, cols_ = 0, kept_rows_ = 1, kept_cols_ = 1;
   Part part_ = Part::whole;
   OwnMemory memory_;
-  bool all_kept_ = false;
+  bool keeps_ = true, all_kept_ = false;
 };
 
 }  // namespace blaslift

@@ -74,12 +74,19 @@ bool enter(const Site& site) {
   return known && (!thread_state.inside || is_lifted(thread_state.inside)) && !site.twin;
 }
 
+namespace {
+/// Whether others have agreed on the call, so that it is not made if it does not go: as stay() in route.cpp.
+bool is_left_unmade(const Site& site, Reason reason) {
+  if (thread_state.agreed == ThreadState::nothing || thread_state.inside) return false;
+  thread_state.agreed = ThreadState::unmade;
+  counters().routines[site.counter].stayed[static_cast<int>(reason)].fetch_add(1, std::memory_order_relaxed);
+  return true;
+}
+}  // namespace
+
 void refuse(const Site& site, Replay replay) {
+  if (is_left_unmade(site, Reason::invalid)) return;
   counters().routines[site.counter].stayed[static_cast<int>(Reason::invalid)].fetch_add(1, std::memory_order_relaxed);
-  if (thread_state.agreed != ThreadState::nothing && !thread_state.inside) {  // as stay() in route.cpp
-    thread_state.agreed = ThreadState::unmade;
-    return;
-  }
   replay();
 }
 
@@ -109,6 +116,7 @@ Replayed stay(const Site& site, Reason reason, double flops, Replay replay, doub
 
 void stay_here(const Site& site, Reason reason, double flops, Replay replay) {
   if (!enter(site)) return replay();
+  if (is_left_unmade(site, reason)) return;
   stay(site, runtime().options.on ? reason : Reason::off, flops, replay);
 }
 

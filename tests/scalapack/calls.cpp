@@ -38,9 +38,9 @@ void igsum2d_(const int*, const char*, const char*, const int*, const int*, int*
 namespace {
 
 int context, rows_of_grid, columns_of_grid, my_row, my_column;
-std::mt19937_64 everybodys(1);  // the same numbers on all processes
-int calls = 0, wrong = 0;
-std::set<std::string> names;  ///< of what was called
+std::mt19937_64 everybodys(1);         // the same numbers on all processes
+int calls = 0, wrong = 0, others = 0;  // others: of which it is known that ScaLAPACK computes them
+std::set<std::string> names;           ///< of what was called
 
 /// Numbers that begin anywhere at no cost (splitmix64).
 struct Quick {
@@ -560,6 +560,7 @@ void eigen_routines(int block) {
         std::vector<Array*> more = arrays;
         more.insert(more.begin() + 1, &B.array);
         check(p + "gvx_", y, more, 3000 * n * rounding, unsure);
+        others += type > 1;
       }
     }
 }
@@ -619,6 +620,7 @@ int main(int count, char** words) {
     std::fclose(kept);
     if (my_row == 0 && my_column == 0) {
       for (const std::string& name : names) std::printf("called %s\n", name.c_str());
+      std::printf("others %d\n", others);
       std::printf("calls %d wrong %d\n", calls, wrong);
     }
     blacs_gridexit_(&context);

@@ -28,8 +28,7 @@ inline std::atomic<int> failures{0};
   std::printf("WRONG: %s\n", text);
 }
 
-/// `wide` is the next wider precision: its own roundings are nothing beside a bound, and it is no slower than it must
-/// be.
+/// `wide` is the next wider precision, no slower than it must be; its own roundings are small beside a bound.
 template <class T>
 struct Scalars {
   using real = T;

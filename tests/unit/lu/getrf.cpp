@@ -399,6 +399,19 @@ TEST(GetrfCut, OfWhatIsStreamedFitsAnyMemoryOrSaysSo) {
       }
   EXPECT_GT(several, 5);
   EXPECT_GT(none, 5);
+  EXPECT_EQ(sent_again(9, 9, {}, sizeof(double)), 0);
+  Random r(9);
+  int fitting = 0;
+  for (int round = 0; round < 300; ++round) {
+    const index m = r.up_to(400), n = r.up_to(400);
+    const auto all = static_cast<std::size_t>(m * n) * sizeof(float);
+    const std::size_t memory = all / 4 + r.below(all + 100'000);
+    const GetrfCut cut = getrf_cut_streamed(m, n, Precision::s, memory);
+    if (cut.panel == 0) continue;
+    ++fitting;
+    EXPECT_LE(plan_getrf_streamed(m, n, Precision::s, cut).bytes(sizeof(float)), memory) << m << " x " << n;
+  }
+  EXPECT_GT(fitting, 50);
 }
 
 /// What is no row, as a factorisation that ended early may leave it, becomes a pivot in its place.
