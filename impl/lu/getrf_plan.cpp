@@ -96,17 +96,8 @@ class Planner {
   void factor(index panel) {
     const Part own = columns(panel);
     const Block rest{own.first, own.first, m_ - own.first, own.count};
-    plan_.compute(Getrf{.precision = precision_,
-                        .m = rest.rows,
-                        .n = rest.cols,
-                        .A = nullptr,
-                        .lda = 0,
-                        .pivots = nullptr,
-                        .failed = nullptr},
-                  {Plan::update(a_, rest),
-                   rows_.written(panel, operand_pivots_),
-                   {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed_, panel, 0}}},
-                  Scalar::one);
+    add_factors(plan_, precision_, panel, Plan::update(a_, rest), rows_.written(panel, operand_pivots_), failed_,
+                operand_failed_);
   }
 
   /// What a factored panel's exchanges make of the columns before it; then its rows of L are as they will stay.

@@ -29,6 +29,22 @@ inline Plan begun(index m, index n, const GetrfCut& cut) {
   return plan;
 }
 
+/// Factors a panel, from its own first row on.
+/// @param rest    of it, which becomes its factors
+/// @param pivots  that become known with them
+/// @param failed  an area, and the operand that it comes home to: an element a panel
+inline void add_factors(Plan& plan, Precision precision, index panel, const Plan::Access& rest,
+                        const Plan::Access& pivots, int failed, int operand) {
+  plan.compute(Getrf{.precision = precision,
+                     .m = rest.region.block.rows,
+                     .n = rest.region.block.cols,
+                     .A = nullptr,
+                     .lda = 0,
+                     .pivots = nullptr,
+                     .failed = nullptr},
+               {rest, pivots, {{failed, {panel, 0, 1, 1}}, AccessMode::write, {operand, panel, 0}}}, Scalar::one);
+}
+
 /// With the L of a panel.
 inline Trsm solving(Precision precision, const GetrfCut& cut, index n, index order, index others) {
   return {.precision = precision,

@@ -93,17 +93,8 @@ class Planner {
   void factor(index panel, const Plan::Origin& here) {
     const Part own = columns(panel);
     const Block rest{own.first, own.first, m_ - own.first, own.count};
-    plan_.compute(Getrf{.precision = precision_,
-                        .m = rest.rows,
-                        .n = rest.cols,
-                        .A = nullptr,
-                        .lda = 0,
-                        .pivots = nullptr,
-                        .failed = nullptr},
-                  {Plan::update(here, rest),
-                   rows_.written(panel, operand_pivots),
-                   {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed, panel, 0}}},
-                  Scalar::one);
+    add_factors(plan_, precision_, panel, Plan::update(here, rest), rows_.written(panel, operand_pivots), failed_,
+                operand_failed);
     if (panel + 1 == groups()) plan_.download(here, rest);  // no rows of it are exchanged any more
     if (panel + 1 == cut_.panels(n_)) return;
     const index left = factors(panel).count;

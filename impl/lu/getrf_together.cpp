@@ -99,17 +99,8 @@ class Planner {
 
   void factor(index panel) {
     const Block b = with_below(panel);
-    plan_.compute(Getrf{.precision = precision_,
-                        .m = b.rows,
-                        .n = b.cols,
-                        .A = nullptr,
-                        .lda = 0,
-                        .pivots = nullptr,
-                        .failed = nullptr},
-                  {Plan::update(at(panel), b),
-                   rows_.written(panel, operand_pivots),
-                   {{failed_, {panel, 0, 1, 1}}, AccessMode::write, {operand_failed, panel, 0}}},
-                  Scalar::one);
+    add_factors(plan_, precision_, panel, Plan::update(at(panel), b), rows_.written(panel, operand_pivots), failed_,
+                operand_failed);
   }
 
   /// A copy: the place goes on exchanging rows of its own.
