@@ -49,7 +49,7 @@ foreach(part symv gemv trsm qr_panel)
 endforeach()
 target_link_libraries(blaslift_cuda_trsm PRIVATE CUDA::cublas)
 
-blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/cholesky/potrf.cu kernels/cuda/lu/getrf.cu kernels/cuda/eigen/syevd.cu kernels/cuda/eigen/sytrd.cu kernels/cuda/eigen/geev.cu kernels/cuda/eigen/gehrd.cu kernels/cuda/qr/geqp3.cu kernels/cuda/svd/gebrd.cu kernels/cuda/svd/svd.cu kernels/cuda/core/solver.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp kernels/cuda/core/utilization.cpp
+blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/cholesky/potrf.cu kernels/cuda/lu/getrf.cu kernels/cuda/eigen/syevd.cu kernels/cuda/eigen/sytrd.cu kernels/cuda/eigen/geev.cu kernels/cuda/eigen/gehrd.cu kernels/cuda/qr/geqp3.cu kernels/cuda/svd/gebrd.cu kernels/cuda/svd/svd.cpp kernels/cuda/core/solver.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp kernels/cuda/core/utilization.cpp
   kernels/cuda/product/assign.cu kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/residues.cu kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu kernels/cuda/product/triangle.cu
   kernels/engine/engine.cpp kernels/engine/exchange.cpp kernels/engine/lane.cpp kernels/engine/pieces.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static

@@ -15,8 +15,8 @@
 #include <type_traits>
 
 #include "compat/call.hpp"
+#include "compat/jacobi.hpp"
 #include "compat/scalar.hpp"
-#include "kernels/jacobi.hpp"
 #include "kernels/schur.hpp"
 #include "kernels/types.hpp"
 

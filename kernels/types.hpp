@@ -503,9 +503,9 @@ struct Geqp3 {
 /// U's first columns and V^H's first rows, min(m, n) of them or all.  Those of one side may take A's place, where the
 /// rest of A then stays as it was; otherwise A is only read.
 ///
-/// As LAPACK's xGESDD, |A - U diag(s) V^H| <= c max(m, n) eps |A|, and U and V are as near to unitary.  If A or the
-/// result is not finite, A's largest number has squares that overflow or vanish, the iteration does not converge, or
-/// the result is that of another matrix than A, as it may be where A has no full rank, s, U and V^H may hold anything.
+/// As LAPACK's xGESDD, |A - U diag(s) V^H| <= c max(m, n) eps |A|, and U and V are as near to unitary, whatever A's
+/// rank.  If A or the result is not finite, A is zero or its norm has squares that overflow or vanish, or the iteration
+/// does not converge, s, U and V^H may hold anything.
 struct Svd {
   Precision precision;
   index m, n;

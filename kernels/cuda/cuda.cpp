@@ -77,6 +77,13 @@ Status status_of(cublasStatus_t status) {
                                                 : Status::lost;
 }
 
+/// For what asks for operations itself.
+cudaError_t error_of(Status status) {
+  return status == Status::done        ? cudaSuccess
+         : status == Status::no_memory ? cudaErrorMemoryAllocation
+                                       : cudaErrorUnknown;
+}
+
 /// The first failure of a sequence; later ones are not tried.
 template <class... Steps>
 Status in_order(Steps... steps) {
@@ -317,17 +324,15 @@ class CudaLane final : public EngineLane {
     if (const Status made = own.create_once(stream(queue)); made != Status::done) return made;
     return status_of(start(p, stream(queue), [&](const Gemm& product) {
       const bool of_vector = product.n == 1 && product.transb == Op::none;
-      const Status status = of_vector ? multiply_vector(own.handle, product) : compute(queue, product);
-      return status == Status::done        ? cudaSuccess
-             : status == Status::no_memory ? cudaErrorMemoryAllocation
-                                           : cudaErrorUnknown;
+      return error_of(of_vector ? multiply_vector(own.handle, product) : compute(queue, product));
     }));
   }
   Status compute(Queue queue, const Gebrd& p) {
     return status_of(gebrd(p, solvers_[queue == Queue::second], stream(queue)));
   }
   Status compute(Queue queue, const Svd& p) {
-    return status_of(svd(p, solvers_[queue == Queue::second], stream(queue)));
+    return status_of(svd(p, solvers_[queue == Queue::second], stream(queue),
+                         [&](const Operation& asked) { return error_of(compute(queue, asked)); }));
   }
   Status compute(Queue queue, const Assign& p) { return status_of(assign(p, stream(queue))); }
   Status compute(Queue queue, const Mirror& p) { return status_of(mirror(p, stream(queue))); }
@@ -618,7 +623,7 @@ class CudaBackend final : public Backend {
     const SolverLibrary* library = SolverLibrary::get();
     if (!library) return false;
     if (kind == Operation::Kind::syevd) return library->syevd;
-    if (kind == Operation::Kind::svd) return library->gesvdp;
+    if (kind == Operation::Kind::svd) return library->syevd && library->geqrf[0] && library->orgqr[0];
     if (kind == Operation::Kind::geev) return library->geev;
     if (kind == Operation::Kind::sytrd) return library->sytrd[0];
     return kind != Operation::Kind::gebrd || library->gebrd[0];

@@ -102,7 +102,9 @@ class HostLane final : public EngineLane {
   void compute(const Sytrd& matrix) { reduce_to_tridiagonal(matrix); }
   void compute(const Gehrd& matrix) { reduce_to_hessenberg(matrix); }
   void compute(const Geqp3& matrix) { factor_with_pivots(matrix); }
-  void compute(const Svd& matrix) { decompose(matrix); }
+  void compute(const Svd& matrix) {
+    decompose(matrix, [this](const Operation& asked) { asked.visit([this](const auto& x) { compute(x); }); });
+  }
   void compute(const Assign& x) { assign(x); }
   void compute(const Geev& matrix) { find_eigenvalues(matrix); }
   void compute(const Mirror& x) { mirror(x); }

@@ -125,12 +125,15 @@ class Eigensystem {
     constexpr int most_steps = 60;  // for one eigenvalue; two are usual
     constexpr R epsilon = std::numeric_limits<R>::epsilon();
     R *const d = d_.data(), *const e = e_.data();
+    // Of a matrix of low rank, most of which is roundings, the next two d may be far smaller than what they are of.
+    R nothing = std::numeric_limits<R>::min();
+    for (index i = 0; i < p_.n; ++i) nothing = std::max(nothing, epsilon / 16 * std::fabs(d[i]));
     for (index l = 0; l < p_.n; ++l)
       for (int steps = 0;; ++steps) {
         index m = l;
         while (m + 1 < p_.n &&
                std::fabs(e[m]) > epsilon * std::sqrt(std::fabs(d[m])) * std::sqrt(std::fabs(d[m + 1])) &&
-               std::fabs(e[m]) > std::numeric_limits<R>::min())
+               std::fabs(e[m]) > nothing)
           ++m;
         if (m == l) break;
         if (steps == most_steps) return false;

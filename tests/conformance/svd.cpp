@@ -239,12 +239,13 @@ TYPED_TEST(SingularValues, OfAKnownMatrixAreThese) {
   }
 }
 
-/// Zeros, a part of an identity, ones, and columns that repeat or vanish.
-TYPED_TEST(SingularValues, OfMatricesWithoutFullRankAreRightOrNone) {
+/// A part of an identity, ones, and columns that repeat or vanish; zeros may be refused.
+TYPED_TEST(SingularValues, OfMatricesWithoutFullRankAreRight) {
   using T = TypeParam;
   for (const auto& [m, n] : {std::pair<index, index>{70, 70}, {90, 40}, {40, 90}, {1, 1}, {5, 1}})
     for (const int kind : {0, 1, 2, 3, 4}) {
       Decomposed<T> matrix(m, n, 2, 3);
+      bool zero = true;
       for (index j = 0; j < n; ++j)
         for (index i = 0; i < m; ++i) {
           T& a = matrix.A(i, j);
@@ -253,12 +254,56 @@ TYPED_TEST(SingularValues, OfMatricesWithoutFullRankAreRightOrNone) {
           if (kind == 2) a = T(1);
           if (kind == 3 && j > 0) a = matrix.A(i, j - j % 2);
           if (kind == 4 && (i % 4 == 0 || j % 5 == 0)) a = T(0);
+          zero = zero && a == T(0);
         }
-      (void)matrix.right_or_none();
-      (void)matrix.with(m, n).right_or_none();
-      (void)matrix.with(0, 0).right_or_none();
+      for (const auto& [left, right] : {std::pair<index, index>{matrix.k, matrix.k}, {m, n}, {0, 0}}) {
+        const bool found = matrix.with(left, right).right_or_none();
+        ASSERT_TRUE(found || zero) << "kind " << kind << ": " << matrix.describe();
+      }
       if (testing::Test::HasFailure()) return;
     }
+}
+
+/// Of which a decomposition by stages finds some in each.
+TYPED_TEST(SingularValues, ThatFallFarAreRight) {
+  using T = TypeParam;
+  const long double pi = std::acos(-1.0L);
+  const auto cosine = [&](index i, index q, index order) {
+    return std::cos(pi * static_cast<long double>((2 * i + 1) * q) / static_cast<long double>(2 * order)) *
+           std::sqrt((q == 0 ? 1.0L : 2.0L) / static_cast<long double>(order));
+  };
+#ifdef CONFORMANCE_BRIEF
+  constexpr int falls[] = {12, 30};
+#else
+  constexpr int falls[] = {3, 7, 12, 18, 30};
+#endif
+  for (const auto& [m, n] : {std::pair<index, index>{60, 60}, {75, 40}, {40, 75}})
+    for (const int digits : falls)
+      for (const bool all_but_one : {false, true}) {
+        Decomposed<T> matrix(m, n, 1, 5);
+        const index k = matrix.k;
+        std::vector<long double> values;
+        for (index q = 0; q < k; ++q)
+          values.push_back(std::pow(10.0L, -digits * static_cast<long double>(all_but_one ? q == k - 1 : q) /
+                                               static_cast<long double>(all_but_one ? 1 : k - 1)));
+        for (index j = 0; j < n; ++j)
+          for (index i = 0; i < m; ++i) {
+            long double sum = 0;
+            for (index q = 0; q < k; ++q)
+              sum += cosine(i, q, m) * values[static_cast<std::size_t>(q)] * cosine(j, k - 1 - q, n);
+            matrix.A(i, j) = T(static_cast<Real<T>>(sum));
+          }
+        for (const index vectors : {k, index{0}}) {
+          const auto result = matrix.with(vectors, vectors).run();
+          matrix.expect_right(result);
+          for (index q = 0; q < k && !testing::Test::HasFailure(); ++q)
+            ASSERT_LE(std::fabs(static_cast<long double>(result.s[static_cast<std::size_t>(q)]) -
+                                values[static_cast<std::size_t>(q)]),
+                      matrix.few())
+                << q << " of 1e-" << digits << ", " << matrix.describe();
+          if (testing::Test::HasFailure()) return;
+        }
+      }
 }
 
 /// The identity has full rank.

@@ -31,9 +31,6 @@ const SolverLibrary* opened() {
   if (!find(library, "cusolverDnXsyevd_bufferSize", found.syevd_size) ||
       !find(library, "cusolverDnXsyevd", found.syevd))
     found.syevd = nullptr;
-  if (!find(library, "cusolverDnXgesvdp_bufferSize", found.gesvdp_size) ||
-      !find(library, "cusolverDnXgesvdp", found.gesvdp))
-    found.gesvdp = nullptr;
   if (!find(library, "cusolverDnXgeev_bufferSize", found.geev_size) || !find(library, "cusolverDnXgeev", found.geev))
     found.geev = nullptr;
   const auto find_each = [&](const auto& rest, auto& sizes, auto& functions) {
@@ -47,6 +44,8 @@ const SolverLibrary* opened() {
   };
   find_each([](int) { return "gebrd"; }, found.gebrd_size, found.gebrd);
   find_each([](int i) { return i < 2 ? "sytrd" : "hetrd"; }, found.sytrd_size, found.sytrd);
+  find_each([](int) { return "geqrf"; }, found.geqrf_size, found.geqrf);
+  find_each([](int i) { return i < 2 ? "orgqr" : "ungqr"; }, found.orgqr_size, found.orgqr);
   return all ? &found : nullptr;
 }
 
@@ -174,29 +173,37 @@ cudaError_t Solver::sytrd(const Sytrd& p, cudaStream_t stream, const std::functi
   });
 }
 
-cudaError_t Solver::gesvdp(const TallSvd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin,
-                           bool& of_another) {
+cudaError_t Solver::geqrf(Precision precision, index m, index n, void* A, void* tau, cudaStream_t stream) {
   if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
   const SolverLibrary& library = *SolverLibrary::get();
-  if (!library.gesvdp) return cudaErrorNotSupported;
-  const cudaDataType type = type_of(p.precision), type_of_s = is_double(p.precision) ? CUDA_R_64F : CUDA_R_32F;
-  const int economic = p.u_cols == p.cols;
-  std::size_t on_device = 0, on_host = 0;
-  if (const int status =
-          library.gesvdp_size(handle_, params_, p.vectors, economic, p.rows, p.cols, type, p.A, p.lda, type_of_s, p.s,
-                              type, p.U, p.ldu, type, p.V, p.ldv, type, &on_device, &on_host))
+  const auto which = static_cast<std::size_t>(precision);
+  if (!library.geqrf[which]) return cudaErrorNotSupported;
+  if (m > std::numeric_limits<int>::max() / n) return cudaErrorMemoryAllocation;  // elements numbered by 32 bits
+  const int rows = static_cast<int>(m), cols = static_cast<int>(n);
+  int elements = 0;
+  if (const int status = library.geqrf_size[which](handle_, rows, cols, A, rows, &elements))
     return error_of_preparing(status);
-  if (const cudaError_t error = make_room(0, on_host); error != cudaSuccess) return error;
-  return with_memory(on_device, stream, [&](void* own) {
-    if (const cudaError_t error = begin(); error != cudaSuccess) return error;
-    double off_by = 1;  // unless it says that it is nothing
-    if (const int status = library.gesvdp(handle_, params_, p.vectors, economic, p.rows, p.cols, type, p.A, p.lda,
-                                          type_of_s, p.s, type, p.U, p.ldu, type, p.V, p.ldv, type, own, on_device,
-                                          on_host_.data(), on_host_.size(), static_cast<int*>(memory_), &off_by))
-      return error_of(status);
-    const cudaError_t error = cudaStreamSynchronize(stream);  // it is not said when it is there
-    of_another = !(off_by == 0);
-    return error;
+  if (elements < 0) return cudaErrorMemoryAllocation;
+  return with_memory(static_cast<std::size_t>(elements) * element_size(precision), stream, [&](void* own) {
+    return error_of(library.geqrf[which](handle_, rows, cols, A, rows, tau, own, elements, static_cast<int*>(memory_)));
+  });
+}
+
+cudaError_t Solver::orgqr(Precision precision, index m, index n, index k, void* Q, const void* tau,
+                          cudaStream_t stream) {
+  if (const cudaError_t error = prepare(stream); error != cudaSuccess) return error;
+  const SolverLibrary& library = *SolverLibrary::get();
+  const auto which = static_cast<std::size_t>(precision);
+  if (!library.orgqr[which]) return cudaErrorNotSupported;
+  if (m > std::numeric_limits<int>::max() / n) return cudaErrorMemoryAllocation;
+  const int rows = static_cast<int>(m), cols = static_cast<int>(n), reflectors = static_cast<int>(k);
+  int elements = 0;
+  if (const int status = library.orgqr_size[which](handle_, rows, cols, reflectors, Q, rows, tau, &elements))
+    return error_of_preparing(status);
+  if (elements < 0) return cudaErrorMemoryAllocation;
+  return with_memory(static_cast<std::size_t>(elements) * element_size(precision), stream, [&](void* own) {
+    return error_of(
+        library.orgqr[which](handle_, rows, cols, reflectors, Q, rows, tau, own, elements, static_cast<int*>(memory_)));
   });
 }
 

@@ -49,16 +49,12 @@ struct SolverLibrary {
   int (*sytrd[4])(void* handle, cublasFillMode_t uplo, int n, void* A, int lda, void* d, void* e, void* tau, void* work,
                   int elements, int* info) = {};
 
-  /// A = U diag(S) V^H by polar decompositions; null where there are none of these two.
-  int (*gesvdp_size)(void* handle, void* params, int vectors, int economic, index m, index n, cudaDataType type_of_A,
-                     const void* A, index lda, cudaDataType type_of_S, const void* S, cudaDataType type_of_U,
-                     const void* U, index ldu, cudaDataType type_of_V, const void* V, index ldv,
-                     cudaDataType arithmetic, std::size_t* bytes_on_device, std::size_t* bytes_on_host) = nullptr;
-  int (*gesvdp)(void* handle, void* params, int vectors, int economic, index m, index n, cudaDataType type_of_A,
-                void* A, index lda, cudaDataType type_of_S, void* S, cudaDataType type_of_U, void* U, index ldu,
-                cudaDataType type_of_V, void* V, index ldv, cudaDataType arithmetic, void* on_device,
-                std::size_t bytes_on_device, void* on_host, std::size_t bytes_on_host, int* info,
-                double* off_by) = nullptr;
+  /// Likewise.
+  int (*geqrf_size[4])(void* handle, int m, int n, void* A, int lda, int* elements) = {};
+  int (*geqrf[4])(void* handle, int m, int n, void* A, int lda, void* tau, void* work, int elements, int* info) = {};
+  int (*orgqr_size[4])(void* handle, int m, int n, int k, const void* A, int lda, const void* tau, int* elements) = {};
+  int (*orgqr[4])(void* handle, int m, int n, int k, void* A, int lda, const void* tau, void* work, int elements,
+                  int* info) = {};
 
   /// Eigenvalues and right eigenvectors of general matrices, of real ones all by real types: W has the real parts and
   /// behind them the imaginary ones.  Null where there are none of these two.
@@ -71,23 +67,9 @@ struct SolverLibrary {
               void* VR, index ldvr, cudaDataType arithmetic, void* on_device, std::size_t bytes_on_device,
               void* on_host, std::size_t bytes_on_host, int* info) = nullptr;
 
-  /// Null where there is none that has all this but for syevd, gebrd, sytrd, gesvdp and geev, of the major version that
-  /// goes with the CUDA that we are built with.
+  /// Null where there is none that has all this but for syevd, gebrd, sytrd, geqrf, orgqr and geev, of the major
+  /// version that goes with the CUDA that we are built with.
   static const SolverLibrary* get();
-};
-
-/// A = U diag(s) V^H of a tall matrix (rows x cols) in memory that may be written.
-struct TallSvd {
-  Precision precision;
-  bool vectors;
-  index rows, cols, u_cols;  ///< of U's columns there are so many, cols or rows
-  void* A;
-  index lda;
-  void* s;
-  void* U;  ///< without vectors nothing, nor V
-  index ldu;
-  void* V;  ///< cols x cols
-  index ldv;
 };
 
 /// Eigenvalues of A (n x n), in memory that may be written, and right eigenvectors.
@@ -114,11 +96,11 @@ class Solver {
   cudaError_t gebrd(const Gebrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Likewise; with n > 1.
   cudaError_t sytrd(const Sytrd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
-  /// Likewise.  Waits until it has ended.
-  /// @param of_another  becomes true if the result is that of another matrix, which has full rank
-  cudaError_t gesvdp(const TallSvd& p, cudaStream_t stream, const std::function<cudaError_t()>& begin,
-                     bool& of_another);
-  /// Likewise.  Waits until it has ended, as it computes on the host, too.
+  /// Of a matrix without gaps between its columns, LAPACK's format.
+  cudaError_t geqrf(Precision precision, index m, index n, void* A, void* tau, cudaStream_t stream);
+  /// n of its columns of Q, from k reflectors.
+  cudaError_t orgqr(Precision precision, index m, index n, index k, void* Q, const void* tau, cudaStream_t stream);
+  /// As syevd; waits until it has ended, since it computes on the host, too.
   cudaError_t geev(const GeneralEigenproblem& p, cudaStream_t stream, const std::function<cudaError_t()>& begin);
   /// Before scratch() is used.
   cudaError_t prepare(cudaStream_t stream);

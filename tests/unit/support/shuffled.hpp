@@ -109,7 +109,13 @@ class Shuffled final : public Lane {
     return add(after, [x] { factor_with_pivots(x); });
   }
   Status ask_for(const Svd& x, After after) {
-    return add(after, [x] { decompose(x); });
+    return add(after, [x] {
+      decompose(x, [](const Operation& asked) {
+        Shuffled own(0);
+        (void)own.ask(asked, {});
+        (void)own.drain();
+      });
+    });
   }
   Status ask_for(const Assign& x, After after) {
     return add(after, [x] { assign(x); });

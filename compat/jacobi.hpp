@@ -1,5 +1,5 @@
-// Singular value decompositions by Jacobi's rotations, in plain loops: for the host backend, and for programs without a
-// LAPACK.  Accurate, whatever the matrix's rank, and not fast.
+// Singular value decompositions by Jacobi's rotations, in plain loops: for programs without a LAPACK.  Accurate,
+// whatever the matrix's rank, and not fast.
 #pragma once
 #include <algorithm>
 #include <cmath>
