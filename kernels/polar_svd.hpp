@@ -73,8 +73,8 @@ class PolarSvd {
  private:
   static constexpr bool single = sizeof(R) == 4;
   static constexpr R epsilon = std::numeric_limits<R>::epsilon();
-  /// What the Gram matrix of a factor of condition 1 / lowest^(2/3) bears.
-  static constexpr R lowest = single ? R(1e-4) : R(1e-7);
+  static constexpr R lowest = single ? R(1e-5) : R(1e-7);
+  static constexpr R steepest = single ? R(1e-4) : R(1e-7);  ///< a step that begins below has a weight of 0.03 / eps
   static constexpr R most_weight = 1000;  ///< of a step by one Cholesky factor: about as many eps are lost
   static constexpr int most_steps = 8, most_stages = 8, flags = 32;
   static constexpr Precision precision = precision_of<T>;
@@ -231,8 +231,8 @@ class PolarSvd {
       return false;
     own.workspace = workspace;
 
-    R length = 0;
-    if (!measure(n, S, U, length)) return false;
+    R length = 0, size = 0;
+    if (!multiply_by_itself(n, S, 0, U) || !length_by(n, U, length)) return false;
     if (scale < 0) {
       scale = length;
       found_ = is_bearable(length);
@@ -241,12 +241,14 @@ class PolarSvd {
     if (!(length > epsilon / 4 * scale))
       return set_to_zero_reals(n, s) && set_to_identity(n, U) && set_to_identity(n, V);
     if (stage == most_stages) return found_ = false, true;
-    if (!assign(Part::whole, n, n, S, n, own.X, n) || !converge(own, length, U, V, spare)) return false;
+    if (!measure(n, U, length, V, spare, size) || !assign(Part::whole, n, n, S, n, own.X, n) ||
+        !converge(own, size, U, V, spare))
+      return false;
 
     std::vector<R> values(static_cast<std::size_t>(n));
     index large = n;
-    if (!find_values(own, S, s, V, vectors_ || stage > 0, values, length, large)) return false;
-    if (found_ && large < n && !vectors_ && stage == 0 && !find_values(own, S, s, V, true, values, length, large))
+    if (!find_values(own, S, s, V, vectors_ || stage > 0, values, size, large)) return false;
+    if (found_ && large < n && !vectors_ && stage == 0 && !find_values(own, S, s, V, true, values, size, large))
       return false;
     if (!found_) return true;
     if (!change_signs(n, s)) return false;
@@ -303,15 +305,29 @@ class PolarSvd {
                              .ldc = n});
   }
 
-  /// Frobenius's norm, by the diagonal of S^H S, which goes to `gram`.
-  bool measure(index n, const T* S, T* gram, R& length) {
-    if (!multiply_by_itself(n, S, 0, gram)) return false;
+  /// The square root of the sum of a diagonal, which says how large the matrix is that this one is a Gram matrix of.
+  bool length_by(index n, const T* gram, R& length) {
     std::vector<T> squares(static_cast<std::size_t>(n));
     if (!means_.read(gram, n + 1, n, squares.data())) return false;
     R sum = 0;
     for (const T& square : squares) sum += std::real(square);
     length = std::sqrt(sum);
     return true;
+  }
+
+  /// At least |S|, and rarely four times as much: |S^H S|^(1/2) in Frobenius's norm, where that of S would be sqrt(n) /
+  /// 2 times as much for random numbers, and as many more singular values seem to be small.
+  /// @param gram    S^H S
+  /// @param length  Frobenius's norm of S
+  bool measure(index n, const T* gram, R length, T* scaled, T* spare, R& size) {
+    R relative = 0;
+    const bool done = combine_scaled(n, 1 / (length * length), gram, scaled) && mirror(n, scaled) &&
+                      multiply_by_itself(n, scaled, 0, spare) && length_by(n, spare, relative);
+    size = length * std::sqrt(relative) * R(1.001);
+    return done;
+  }
+  bool mirror(index n, T* A) {
+    return means_.ask(Mirror{.precision = precision, .uplo = Uplo::lower, .n = n, .A = A, .lda = n});
   }
 
   T* flag(Stage& own) { return own.said + own.asked++; }
@@ -338,14 +354,14 @@ class PolarSvd {
         Potrf{.precision = precision, .uplo = Uplo::lower, .n = own.n, .A = Z, .lda = own.n, .failed = flag(own)});
   }
 
-  /// X becomes S's unitary factor, of singular values from lowest * length on.
+  /// X becomes S's unitary factor, of singular values from lowest * size on.
   /// @param gram  S^H S, of X = S; clobbered, as the others
-  bool converge(Stage& own, R length, T* gram, T* other, T* spare) {
+  bool converge(Stage& own, R size, T* gram, T* other, T* spare) {
     const index n = own.n;
-    own.factor = 1 / length;
+    own.factor = 1 / size;
     double low = static_cast<double>(lowest);
     for (int i = 0; i < most_steps && low < 1 - static_cast<double>(epsilon); ++i) {
-      const Step step = step_of(low);
+      const Step step = step_of(std::max(low, static_cast<double>(steepest)));
       low = std::min(1.0, low * (step.a + step.b * low * low) / (1 + step.c * low * low));
       const R weight = step.c * own.factor * own.factor, rest = step.b / step.c;
       if (i > 0 && !multiply_by_itself(n, own.X, 0, gram)) return false;
@@ -384,7 +400,7 @@ class PolarSvd {
   }
 
   /// Of -H, whose eigenvalues ascend where singular values descend.
-  bool find_values(Stage& own, const T* S, R* s, T* V, bool vectors, std::vector<R>& values, R length, index& large) {
+  bool find_values(Stage& own, const T* S, R* s, T* V, bool vectors, std::vector<R>& values, R size, index& large) {
     const index n = own.n;
     if (!multiply(adjoint, Op::none, n, n, n, -own.factor, own.X, n, S, n, 0, V, n) ||
         !means_.ask(Syevd{.precision = precision,
@@ -404,7 +420,7 @@ class PolarSvd {
     if (!means_.read(own.said, 1, own.asked, said.data()) || !read_reals(s, n, values)) return false;
     for (const T& x : said) found_ = found_ && std::real(x) == 0;
     for (const R value : values) found_ = found_ && std::isfinite(value);
-    large = std::find_if(values.begin(), values.end(), [&](R value) { return !(-value >= 4 * lowest * length); }) -
+    large = std::find_if(values.begin(), values.end(), [&](R value) { return !(-value >= R(1.25) * lowest * size); }) -
             values.begin();
     found_ = found_ && large > 0;
     return true;

@@ -6,10 +6,9 @@
 
 namespace blaslift {
 
-/// As trsm() (impl/solve/trsm.hpp), for both of LAPACK's drivers.  If A or the result is not finite, A is so large or
-/// small that LAPACK would scale it, or the device's result is that of another matrix, as it may be where A has no full
-/// rank, the library underneath makes the call; with one of the operands in device memory, info is above zero.  A stays
-/// as it was unless singular vectors take its place.
+/// As trsm() (impl/solve/trsm.hpp), for both of LAPACK's drivers.  If A or the result is not finite, or A is zero or so
+/// large or small that LAPACK would scale it, the library underneath makes the call; with one of the operands in device
+/// memory, info is above zero.  A stays as it was unless singular vectors take its place.
 template <class T>
 Computed svd(const Site& site, const SvdArgs<T>* args, Replay replay);
 

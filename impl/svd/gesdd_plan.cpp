@@ -7,8 +7,8 @@
 namespace blaslift {
 namespace {
 
-// Matrices of A's size beside A and the vectors: the copy that a device's library destroys, its singular vectors of
-// both sides before they are where they are to be, and what it works in.
+// Matrices of A's size beside A and the vectors, where A is square: five that a decomposition works in, what the
+// device's library needs for an eigenproblem, and what smaller matrices of later stages take (kernels/polar_svd.hpp).
 constexpr double beside = 10;
 
 }  // namespace
