@@ -69,7 +69,6 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
 /// How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
 template <class T>
 std::optional<Reason> stays(const SygvArgs<T>& x) {
-  if (x.itype != 1) return Reason::of_type;
   return x.eigen.range == EigenRange::interval ? std::optional(Reason::of_interval) : std::nullopt;
 }
 
@@ -144,7 +143,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const bool w_there = there(operand_w),
              any_there = there(operand_a) || there(operand_b) || there(operand_z) || w_there;
   if (there(operand_of_vectors)) return {Reason::no_route};
-  if (!any_there && !sygv_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
+  if (!any_there && !sygv_fits(args.itype, shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const PotrfCut cut = sygv_cut(shape.n, precision_of<T>);
   const index count = elements_of_reals(shape.count, precision_of<T>), panels = cut.panels(shape.n);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), pivots(static_cast<std::size_t>(panels)),
@@ -163,7 +162,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const auto held = [&](std::size_t operand) { return at[operand].device != nullptr; };
-    return plan_sygv(shape, precision_of<T>, cut,
+    return plan_sygv(args.itype, shape, precision_of<T>, cut,
                      {held(operand_a), held(operand_b), shape.apart && held(operand_z), w_there});
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
@@ -232,6 +231,7 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
   const SyevdArgs<T>&x = before.eigen, &found = result.eigen;
   const EigenShape shape = x.shape();
   const index n = shape.n, count = shape.count;
+  const bool of_quotient = before.itype == 1;  // of B^-1 A; otherwise of a product
   Judgement judgement{0, threshold};
   if (n == 0 || ending.info != 0) return judgement;
   Packed<T> A(n, n), B(n, n);
@@ -254,7 +254,9 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
                            static_cast<long double>(n * (n + 2)),
                     largest = std::numeric_limits<Real<T>>::max() / (16 * static_cast<long double>(n + 1));
   // What is computed on the way may overflow.
-  if (!(size_a < largest && size_b < largest && inverse < largest && size_a * inverse < largest)) return factor;
+  if (!(size_a < largest && size_b < largest && inverse < largest && size_a * inverse < largest &&
+        (of_quotient || size_a * size_b < largest)))
+    return factor;
   const auto take = [&](long double off, long double size) {
     const long double ratio = off <= tiny ? 0 : off / (unit * size);
     judgement.ratio = std::max(judgement.ratio, std::isfinite(ratio) ? static_cast<double>(ratio) : HUGE_VAL);
@@ -267,12 +269,12 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
     if (!is_finite(reference.eigen.w[i])) return factor;
     const auto value = static_cast<long double>(reference.eigen.w[i]);
     take(std::fabs(static_cast<long double>(found.w[i]) - value) - allowed,
-         size_a * inverse + condition * std::fabs(value));
+         size_a * (of_quotient ? inverse : size_b) + condition * std::fabs(value));
   }
   if (!shape.vectors || count == 0) return worse(judgement, factor);
   const T* const vectors = shape.apart ? found.Z : found.A;
   const index ld = shape.apart ? found.ldz : found.lda;
-  Packed<T> V(n, count), BV(n, count), rest(n, count), gram(count, count);
+  Packed<T> V(n, count), MV(n, count), rest(n, count), gram(count, count);
   for_each_of(n, count, [&](index i, index j) {
     V(i, j) = vectors[i + j * ld];
     finite = finite && is_finite(V(i, j));
@@ -282,20 +284,44 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
   const long double size_v = one_norm(V, count),
                     size_w = std::max(std::fabs(static_cast<long double>(found.w[0])),
                                       std::fabs(static_cast<long double>(found.w[count - 1])));
-  if (!(size_a * size_v < largest && size_b * size_v * std::max(size_w, size_v) < largest))
+  if (!(size_a * size_v < largest && size_b * size_v * std::max(size_w, size_v) < largest &&
+        (of_quotient || size_a * size_b * size_v < largest)))
     return worse(judgement, factor);
   const T one(1), zero(0);
   const Op none = Op::none, adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
   const Site& gemm = *by.beside[0];
-  call_product(gemm,
-               {precision_of<T>, none, none, n, count, n, &one, B.at.get(), n, V.at.get(), n, &zero, BV.at.get(), n});
-  for_each_of(n, count, [&](index i, index j) { rest(i, j) = -BV(i, j) * T(found.w[j]); });
-  call_product(gemm,
-               {precision_of<T>, none, none, n, count, n, &one, A.at.get(), n, V.at.get(), n, &one, rest.at.get(), n});
-  call_product(gemm, {precision_of<T>, adjoint, none, count, count, n, &one, V.at.get(), n, BV.at.get(), n, &one,
-                      gram.at.get(), count});
-  take(one_norm(rest, count) - allowed * size_b * size_v, condition * size_a * size_v);
-  take(one_norm(gram, count), size_b * size_v * row_norm(V, count));
+  const auto multiply = [&](Packed<T>& M, const T& beta, Packed<T>& by_it, Packed<T>& to) {
+    call_product(gemm, {precision_of<T>, none, none, n, count, n, &one, M.at.get(), n, by_it.at.get(), n, &beta,
+                        to.at.get(), n});
+  };
+  const auto expect_orthonormal = [&](Packed<T>& left, Packed<T>& right, long double size) {
+    call_product(gemm, {precision_of<T>, adjoint, none, count, count, n, &one, left.at.get(), n, right.at.get(), n,
+                        &one, gram.at.get(), count});
+    take(one_norm(gram, count), size);
+  };
+  if (of_quotient) {
+    multiply(B, zero, V, MV);
+    for_each_of(n, count, [&](index i, index j) { rest(i, j) = -MV(i, j) * T(found.w[j]); });
+    multiply(A, one, V, rest);
+    take(one_norm(rest, count) - allowed * size_b * size_v, condition * size_a * size_v);
+    expect_orthonormal(V, MV, size_b * size_v * row_norm(V, count));
+    return worse(judgement, factor);
+  }
+  // A (B V) or B (A V).  With B = L L^H, x = L^-H y or L y and L^H A L y = w y, both are off by L^-H or L times what
+  // the last equation is off by.
+  Packed<T>&first = before.itype == 2 ? B : A, &second = before.itype == 2 ? A : B;
+  multiply(first, zero, V, MV);
+  for_each_of(n, count, [&](index i, index j) { rest(i, j) = -V(i, j) * T(found.w[j]); });
+  multiply(second, one, MV, rest);
+  take(one_norm(rest, count) - allowed * size_v, std::sqrt(condition) * size_a * size_b * size_v);
+  if (before.itype == 2) {
+    expect_orthonormal(V, MV, size_b * size_v * row_norm(V, count));
+    return worse(judgement, factor);
+  }
+  // V^H B^-1 V
+  (void)call_by(*by.beside[1], TrsmArgs<T>{true, x.uplo, x.uplo == Uplo::lower ? none : adjoint, false, n, count, one,
+                                           result.B, result.ldb, V.at.get(), n});
+  expect_orthonormal(V, V, std::sqrt(condition));
   return worse(judgement, factor);
 }
 

@@ -42,12 +42,19 @@ class Reduction {
     std::vector<Plan::Access> accesses;
     if (from) accesses.push_back(Plan::read(*from, all(), part()));
     accesses.push_back(Plan::access(to, all(), mode));
+    assign(from ? part() : Part::whole, n_, std::move(accesses));
+  }
+  /// Whole columns.
+  void assign(const Plan::Origin& from, const Plan::Origin& to, const Block& columns) {
+    assign(Part::whole, columns.cols, {Plan::read(from, columns), Plan::access(to, columns, AccessMode::write)});
+  }
+  void assign(Part which, index cols, std::vector<Plan::Access> accesses) {
     plan.compute(Assign{.precision = precision_,
-                        .part = from ? part() : Part::whole,
+                        .part = which,
                         .strict = false,
                         .transposed = false,
                         .m = n_,
-                        .n = n_,
+                        .n = cols,
                         .below = 0,
                         .A = nullptr,
                         .lda = 0,
@@ -109,6 +116,27 @@ class Reduction {
     solve(Side::right, lower() ? adjoint() : Op::none, c_, all());
   }
 
+  /// L^H A L, or U A U^H.
+  void multiply() {
+    whole_ = {plan.add_area("W", n_, n_), nobodys};
+    half_ = {plan.add_area("half", n_, n_), nobodys};
+    assign(nullptr, whole_, AccessMode::write);  // zeros, where B has something else
+    assign(&b_, whole_, AccessMode::update);
+    const Plan::Access factor = Plan::read(whole_, all());
+    const auto to = [&](const Plan::Origin& x) { return Plan::access(x, all(), AccessMode::write); };
+    plan.multiply(precision_, Scalar::one, lower() ? adjoint() : Op::none, factor, Op::none, Plan::read(c_, all()),
+                  Scalar::zero, to(half_));
+    plan.multiply(precision_, Scalar::one, Op::none, Plan::read(half_, all()), lower() ? Op::none : adjoint(), factor,
+                  Scalar::zero, to(c_));
+  }
+
+  /// X := L X, or U^H X, after multiply().
+  void multiply_back(const Plan::Origin& x, const Block& columns) {
+    plan.multiply(precision_, Scalar::one, lower() ? Op::none : adjoint(), Plan::read(whole_, all()), Op::none,
+                  Plan::read(x, columns), Scalar::zero, Plan::access(half_, columns, AccessMode::write));
+    assign(half_, x, columns);
+  }
+
   const Uplo uplo_;
   const index n_;
   const Precision precision_;
@@ -118,12 +146,17 @@ class Reduction {
  private:
   int workspace_ = -1;
   bool prepared_ = false;
+  Plan::Origin whole_{}, half_{};  ///< B's factor with zeros in its other triangle; of a product
 };
 
 class Planner : public Reduction {
  public:
-  Planner(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held)
-      : Reduction(shape.uplo, shape.n, precision, shape.vectors && !shape.apart), s_(shape), cut_(cut), held_(held) {
+  Planner(index itype, const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held)
+      : Reduction(shape.uplo, shape.n, precision, shape.vectors && !shape.apart),
+        itype_(itype),
+        s_(shape),
+        cut_(cut),
+        held_(held) {
     const index values = elements_of_reals(s_.count, precision);
     plan.operands = {{"A", n_, n_, replaced_, false, replaced_ ? Part::whole : part()},
                      {"B", n_, n_, true, false, part()}};
@@ -140,7 +173,10 @@ class Planner : public Reduction {
   void make_steps() {
     factor();
     bring_matrix(held_.a);
-    reduce();
+    if (itype_ == 1)
+      reduce();
+    else
+      multiply();
     find();
     plan.after = order_of(plan);
   }
@@ -149,7 +185,7 @@ class Planner : public Reduction {
   void factor() {
     const int own = held_.b ? plan.add_own_area(operand_b) : -1;
     b_ = add_potrf(plan, s_.uplo, n_, precision_, cut_, operand_b, operand_pivots_, own);
-    add_workspace();
+    if (itype_ == 1 || (itype_ == 2 && s_.vectors)) add_workspace();
   }
 
   void find() {
@@ -174,13 +210,17 @@ class Planner : public Reduction {
                        .failed = nullptr},
                  std::move(accesses), Scalar::one);
     if (s_.vectors) {
-      solve(Side::left, lower() ? adjoint() : Op::none, z, columns);
+      if (itype_ == 3)
+        multiply_back(z, columns);
+      else
+        solve(Side::left, lower() ? adjoint() : Op::none, z, columns);
       plan.download(z, columns);
     }
     plan.download(w, values);
     plan.download(failed, one);
   }
 
+  const index itype_;
   const EigenShape& s_;
   const PotrfCut& cut_;
   const SygvHeld& held_;
@@ -206,20 +246,6 @@ class SygstPlanner : public Reduction {
     plan.download(a_, all());
     plan.after = order_of(plan);
   }
-
- private:
-  /// L^H A L, or U A U^H.
-  void multiply() {
-    const Plan::Origin whole{plan.add_area("W", n_, n_), nobodys}, half{plan.add_area("half", n_, n_), nobodys};
-    assign(nullptr, whole, AccessMode::write);  // zeros, where B has something else
-    assign(&b_, whole, AccessMode::update);
-    const Plan::Access factor = Plan::read(whole, all());
-    const auto to = [&](const Plan::Origin& x) { return Plan::access(x, all(), AccessMode::write); };
-    plan.multiply(precision_, Scalar::one, lower() ? adjoint() : Op::none, factor, Op::none, Plan::read(c_, all()),
-                  Scalar::zero, to(half));
-    plan.multiply(precision_, Scalar::one, Op::none, Plan::read(half, all()), lower() ? Op::none : adjoint(), factor,
-                  Scalar::zero, to(c_));
-  }
 };
 
 }  // namespace
@@ -228,14 +254,14 @@ PotrfCut sygv_cut(index n, Precision precision) {
   return {potrf_cut(n, precision, std::numeric_limits<std::size_t>::max()).panel};
 }
 
-bool sygv_fits(const EigenShape& shape, Precision precision, std::size_t memory) {
+bool sygv_fits(index itype, const EigenShape& shape, Precision precision, std::size_t memory) {
   const double order = static_cast<double>(shape.n),
                matrix = order * order * static_cast<double>(element_size(precision)),
                beside = syevd_beside(shape) * matrix;
   // Sizes that integers might not hold are not counted.
   if (matrix + beside > static_cast<double>(memory)) return false;
   const PotrfCut cut = sygv_cut(shape.n, precision);
-  const Plan plan = plan_sygv(shape, precision, cut);
+  const Plan plan = plan_sygv(itype, shape, precision, cut);
   return static_cast<double>(plan.bytes(element_size(precision))) + beside <= static_cast<double>(memory);
 }
 
@@ -243,8 +269,8 @@ Plan plan_sygst(index itype, Uplo uplo, index n, Precision precision, const Sygv
   return std::move(SygstPlanner(itype, uplo, n, precision, held).plan);
 }
 
-Plan plan_sygv(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held) {
-  Planner planner(shape, precision, cut, held);
+Plan plan_sygv(index itype, const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held) {
+  Planner planner(itype, shape, precision, cut, held);
   planner.make_steps();
   return std::move(planner.plan);
 }

@@ -1,6 +1,7 @@
-// Plans of generalized symmetric-definite eigenproblems, A x = w B x: Cholesky's factor L of B takes B's place,
-// L^-1 A L^-H has the same eigenvalues, and its vectors y become x = L^-H y; or with B = U^H U likewise.  All of it is
-// on the device: nothing comes back in between, and B's factor goes home while the rest is computed.
+// Plans of generalized symmetric-definite eigenproblems: Cholesky's factor L of B takes B's place.  A x = w B x has the
+// eigenvalues of L^-1 A L^-H, whose vectors y become x = L^-H y.  A B x = w x and B A x = w x have those of L^H A L,
+// and x = L^-H y or x = L y; or with B = U^H U likewise.  All of it is on the device: nothing comes back in between,
+// and B's factor goes home while the rest is computed.
 #pragma once
 #include "impl/cholesky/potrf_plan.hpp"
 #include "impl/core/args.hpp"
@@ -17,12 +18,13 @@ struct SygvHeld {
 PotrfCut sygv_cut(index n, Precision precision);
 
 /// Whether a device with so many bytes has room for it, and for what its library works in.
-bool sygv_fits(const EigenShape& shape, Precision precision, std::size_t memory);
+bool sygv_fits(index itype, const EigenShape& shape, Precision precision, std::size_t memory);
 
 /// Operands A; B; Z, if vectors go there; a column that begins with the eigenvalues asked for, as plan_syevd() has it;
 /// a column with what Potrf::failed says of each of B's panels; and one element with what Syevd::failed says.  With
 /// vectors in its place A is a result, otherwise it is only read.
-Plan plan_sygv(const EigenShape& shape, Precision precision, const PotrfCut& cut, const SygvHeld& held = {});
+Plan plan_sygv(index itype, const EigenShape& shape, Precision precision, const PotrfCut& cut,
+               const SygvHeld& held = {});
 
 /// Operands A and B, of which a triangle each is touched.  A's becomes L^-1 A L^-H or, with `itype` 2 or 3, L^H A L; or
 /// with B = U^H U likewise.

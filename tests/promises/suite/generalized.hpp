@@ -1,5 +1,4 @@
-// What generalized eigenproblems by all of LAPACK's drivers have in common: the matrices, and what may be off.  Types
-// other than A x = w B x stay (generalized.py).
+// What generalized eigenproblems by all of LAPACK's drivers have in common: the matrices, and what may be off.
 #pragma once
 #include "tests/promises/suite/eigen.hpp"
 #include "tests/promises/suite/factors.hpp"
@@ -16,12 +15,13 @@ struct Definite : Matrix<T> {
   }
 };
 
-/// As judge_eigenvalues, of A x = w B x with such a B: no eigenvalue of that is more than half of |A|, and the factor
-/// of B loses two units.  Eigenvalues by the standard problem in higher precision.
+/// As judge_eigenvalues, of A x = w B x with such a B, or A B x = w x or B A x = w x: no eigenvalue of that is more
+/// than half of |A|, or four times that, and the factor of B loses two units.  Eigenvalues by the standard problem in
+/// higher precision.
 /// @param was_a, was_b  as they were; B: its factor
 template <class T>
-void judge_generalized(Judge& judge, char uplo, const Hermitian<T>& was_a, const Matrix<T>& was_b, const Matrix<T>& B,
-                       index first, index count, const Matrix<Real<T>>& w, const Matrix<T>* V) {
+void judge_generalized(Judge& judge, index itype, char uplo, const Hermitian<T>& was_a, const Matrix<T>& was_b,
+                       const Matrix<T>& B, index first, index count, const Matrix<Real<T>>& w, const Matrix<T>* V) {
   judge_cholesky(judge, uplo, was_b, B);
   const index n = was_a.cols();
   const auto size = static_cast<std::size_t>(n * n);
@@ -43,18 +43,23 @@ void judge_generalized(Judge& judge, char uplo, const Hermitian<T>& was_a, const
       for (index k = 0; k < j; ++k) rest -= l[place(i, k)] * conjugate(l[place(j, k)]);
       l[place(i, j)] = i == j ? Wide<T>(std::sqrt(std::real(rest))) : rest / l[place(j, j)];
     }
-  for (int side = 0; side < 2; ++side) {  // L^-1 C, and of that the adjoint
+  for (int side = 0; side < 2; ++side) {  // L^-1 C or L^H C, and of that the adjoint
     for (index j = 0; j < n; ++j)
       for (index i = 0; i < n; ++i) {
-        for (index k = 0; k < i; ++k) c[place(i, j)] -= l[place(i, k)] * c[place(k, j)];
-        c[place(i, j)] /= l[place(i, i)];
+        if (itype == 1) {
+          for (index k = 0; k < i; ++k) c[place(i, j)] -= l[place(i, k)] * c[place(k, j)];
+          c[place(i, j)] /= l[place(i, i)];
+        } else {
+          c[place(i, j)] *= conjugate(l[place(i, i)]);
+          for (index k = i + 1; k < n; ++k) c[place(i, j)] += conjugate(l[place(k, i)]) * c[place(k, j)];
+        }
       }
     std::vector<Wide<T>> adjoint(size);
     for (index j = 0; j < n; ++j)
       for (index i = 0; i < n; ++i) adjoint[place(i, j)] = conjugate(c[place(j, i)]);
     c = adjoint;
   }
-  const long double few = 16 * unit<T>(n), norm = std::sqrt(squares);
+  const long double few = 16 * unit<T>(n), norm = std::sqrt(squares) * (itype == 1 ? 1 : 4);
   const std::vector<long double> due = eigenvalues<T>(c, n);
   for (index i = 0; i < count; ++i) {
     judge.at_most(
@@ -63,23 +68,43 @@ void judge_generalized(Judge& judge, char uplo, const Hermitian<T>& was_a, const
         static_cast<double>(few * norm));
     if (i > 0) judge.check("w does not ascend", w(i - 1, 0) <= w(i, 0));
   }
-  for (index j = 0; V && j < count; ++j) {
-    std::vector<Wide<T>> bv(static_cast<std::size_t>(n));
-    long double off = 0;
+  const auto times = [&](const std::vector<Wide<T>>& M, const std::vector<Wide<T>>& x) {
+    std::vector<Wide<T>> y;
     for (index i = 0; i < n; ++i) {
-      Sum<T> rest, product;
-      for (index k = 0; k < n; ++k) product.add(b[place(i, k)], widen((*V)(k, j)));
-      for (index k = 0; k < n; ++k) rest.add(a[place(i, k)], widen((*V)(k, j)));
-      rest.add(Wide<T>(-widen(w(j, 0))), product.value);
-      bv[static_cast<std::size_t>(i)] = product.value;
-      off += std::norm(rest.value);
+      Sum<T> product;
+      for (index k = 0; k < n; ++k) product.add(M[place(i, k)], x[static_cast<std::size_t>(k)]);
+      y.push_back(product.value);
     }
-    judge.at_most("|A v - w B v|", static_cast<double>(std::sqrt(off)), static_cast<double>(few * norm));
+    return y;
+  };
+  for (index j = 0; V && j < count; ++j) {
+    std::vector<Wide<T>> x;
+    for (index i = 0; i < n; ++i) x.push_back(widen((*V)(i, j)));
+    const std::vector<Wide<T>> left = itype == 1   ? times(a, x)
+                                      : itype == 2 ? times(a, times(b, x))
+                                                   : times(b, times(a, x)),
+                               right = itype == 1 ? times(b, x) : x;
+    long double off = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) off += std::norm(left[i] - Wide<T>(widen(w(j, 0))) * right[i]);
+    judge.at_most("|A v - w B v|, |A B v - w v| or |B A v - w v|", static_cast<double>(std::sqrt(off)),
+                  static_cast<double>(few * norm * (itype == 1 ? 1 : 2)));
+    // What they are orthogonal by: B or its inverse.
+    std::vector<Wide<T>> weighted = itype < 3 ? times(b, x) : x;
+    for (index i = 0; itype == 3 && i < n; ++i) {
+      for (index k = 0; k < i; ++k)
+        weighted[static_cast<std::size_t>(i)] -= l[place(i, k)] * weighted[static_cast<std::size_t>(k)];
+      weighted[static_cast<std::size_t>(i)] /= l[place(i, i)];
+    }
+    for (index i = n - 1; itype == 3 && i >= 0; --i) {
+      for (index k = i + 1; k < n; ++k)
+        weighted[static_cast<std::size_t>(i)] -= conjugate(l[place(k, i)]) * weighted[static_cast<std::size_t>(k)];
+      weighted[static_cast<std::size_t>(i)] /= l[place(i, i)];
+    }
     for (index i = 0; i <= j; ++i) {
       Sum<T> product;
-      for (index k = 0; k < n; ++k) product.add(conjugate(widen((*V)(k, i))), bv[static_cast<std::size_t>(k)]);
-      judge.at_most("V^H B V is not I", static_cast<double>(std::abs(product.value - Wide<T>(i == j ? 1 : 0))),
-                    static_cast<double>(few));
+      for (index k = 0; k < n; ++k) product.add(conjugate(widen((*V)(k, i))), weighted[static_cast<std::size_t>(k)]);
+      judge.at_most("V^H B V or V^H B^-1 V is not I",
+                    static_cast<double>(std::abs(product.value - Wide<T>(i == j ? 1 : 0))), static_cast<double>(few));
     }
   }
 }
@@ -104,7 +129,7 @@ template <class T, bool halves>
 struct AllGeneralized : OfGeneralized<AllGeneralized<T, halves>> {
   static std::string name() { return named<T>(std::string(is_complex<T> ? "hegv" : "sygv") + (halves ? "d" : "")); }
 
-  index itype = 1;
+  index itype;
   char jobz, uplo;
   index n;
   Hermitian<T> A;
@@ -116,7 +141,8 @@ struct AllGeneralized : OfGeneralized<AllGeneralized<T, halves>> {
   Info info;
 
   explicit AllGeneralized(Draw& draw)
-      : jobz(draw.letter("VN")),
+      : itype(1 + draw.pick(3)),
+        jobz(draw.letter("VN")),
         uplo(draw.letter("UL")),
         n(draw.nothing(0) ? 0 : draw.size()),
         A(draw, uplo, n, jobz == 'V'),
@@ -134,7 +160,7 @@ struct AllGeneralized : OfGeneralized<AllGeneralized<T, halves>> {
     if constexpr (halves) all.push_back(&iwork);
     return all;
   }
-  std::string describe() const override { return text(name(), "%c%c n=%ld", jobz, uplo, long(n)); }
+  std::string describe() const override { return text(name(), "%ld%c%c n=%ld", long(itype), jobz, uplo, long(n)); }
   bool vectors() const { return jobz == 'V'; }
   index least_work() const {
     if (!halves) return std::max<index>(1, (is_complex<T> ? 2 : 3) * n - 1);
@@ -168,7 +194,7 @@ struct AllGeneralized : OfGeneralized<AllGeneralized<T, halves>> {
     judge.check("info is not 0", info.value() == 0);
     if (n == 0) return;
     if (!judge.in_device_memory) judge.check("work(1) is too small", std::real(work(0, 0)) >= Real<T>(least_work()));
-    judge_generalized<T>(judge, uplo, was.A, was.B, B, 0, n, w, vectors() ? &A : nullptr);
+    judge_generalized<T>(judge, itype, uplo, was.A, was.B, B, 0, n, w, vectors() ? &A : nullptr);
   }
 
   std::string query() override {
@@ -211,7 +237,7 @@ struct SomeGeneralized : OfGeneralized<SomeGeneralized<T>> {
   static constexpr index least_on_device = Standard::least_on_device, bytes_on_device = Standard::bytes_on_device;
   static std::string name() { return named<T>(is_complex<T> ? "hegvx" : "sygvx"); }
 
-  index itype = 1;
+  index itype;
   char jobz, range, uplo;
   index n, il, iu;
   Hermitian<T> A;
@@ -227,7 +253,8 @@ struct SomeGeneralized : OfGeneralized<SomeGeneralized<T>> {
   Info info;
 
   explicit SomeGeneralized(Draw& draw)
-      : jobz(draw.letter("VN")),
+      : itype(1 + draw.pick(3)),
+        jobz(draw.letter("VN")),
         range(draw.letter("AI")),
         uplo(draw.letter("UL")),
         n(draw.nothing(0) ? 0 : draw.size()),
@@ -252,7 +279,7 @@ struct SomeGeneralized : OfGeneralized<SomeGeneralized<T>> {
     return all;
   }
   std::string describe() const override {
-    return text(name(), "%c%c%c n=%ld il=%ld iu=%ld", jobz, range, uplo, long(n), long(il), long(iu));
+    return text(name(), "%ld%c%c%c n=%ld il=%ld iu=%ld", long(itype), jobz, range, uplo, long(n), long(il), long(iu));
   }
   bool vectors() const { return jobz == 'V'; }
   index first() const { return range == 'I' ? il - 1 : 0; }
@@ -281,7 +308,7 @@ struct SomeGeneralized : OfGeneralized<SomeGeneralized<T>> {
     judge.check("m is wrong", m[0] == count());
     if (n == 0) return;
     if (!judge.in_device_memory) judge.check("work(1) is too small", std::real(work(0, 0)) >= Real<T>(least_work()));
-    judge_generalized<T>(judge, uplo, was.A, was.B, B, first(), count(), w, vectors() ? &Z : nullptr);
+    judge_generalized<T>(judge, itype, uplo, was.A, was.B, B, first(), count(), w, vectors() ? &Z : nullptr);
     for (index i = 0; vectors() && i < count(); ++i) judge.check("ifail is not 0", n == 1 || ifail[i] == 0);
   }
 

@@ -66,6 +66,19 @@ Wide reduced(Wide A, Wide L) {
   return A;
 }
 
+/// L^H A L
+Wide multiplied(Wide A, Wide L) {
+  for (int side = 0; side < 2; ++side) {
+    Wide product(A.n);
+    for (index j = 0; j < A.n; ++j)
+      for (index i = 0; i < A.n; ++i)
+        for (index k = i; k < A.n; ++k) product(i, j) += std::conj(L(k, i)) * A(k, j);
+    for (index j = 0; j < A.n; ++j)
+      for (index i = 0; i < A.n; ++i) A(i, j) = std::conj(product(j, i));
+  }
+  return A;
+}
+
 /// In ascending order, by Jacobi's rotations.
 std::vector<long double> eigenvalues(Wide A) {
   for (bool rotated = true; rotated;) {
@@ -117,6 +130,7 @@ template <class T>
 struct Pencil {
   using R = Real<T>;
 
+  index itype;
   EigenShape shape;
   index n;
   bool replaced;  ///< A, by the vectors
@@ -132,7 +146,8 @@ struct Pencil {
     return {vectors, apart, r.coin() ? Uplo::upper : Uplo::lower, n, all ? 0 : first, all ? n : count};
   }
   Pencil(Random& r, unsigned seed)
-      : shape(random_shape(r)),
+      : itype(r.up_to(3)),
+        shape(random_shape(r)),
         n(shape.n),
         replaced(shape.vectors && !shape.apart),
         cut{r.up_to(n)},
@@ -164,7 +179,7 @@ struct Pencil {
   bool in_triangle(index i, index j) const { return shape.uplo == Uplo::upper ? i <= j : i >= j; }
 
   Plan plan(const SygvHeld& held = {}) const {
-    Plan plan = plan_sygv(shape, precision_of<T>, cut, held);
+    Plan plan = plan_sygv(itype, shape, precision_of<T>, cut, held);
     EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
     return plan;
   }
@@ -192,9 +207,9 @@ struct Pencil {
     return run_leased<T>(plan, operands, {}, lane, is_sound);
   }
   std::string text() const {
-    return std::string(shape.vectors ? "V" : "N") + static_cast<char>(shape.uplo) + (shape.apart ? " apart " : " ") +
-           std::to_string(n) + ", " + std::to_string(shape.count) + " from " + std::to_string(shape.first) +
-           " by panels of " + std::to_string(cut.panel);
+    return std::to_string(itype) + (shape.vectors ? "V" : "N") + static_cast<char>(shape.uplo) +
+           (shape.apart ? " apart " : " ") + std::to_string(n) + ", " + std::to_string(shape.count) + " from " +
+           std::to_string(shape.first) + " by panels of " + std::to_string(cut.panel);
   }
 
   R value(index i) const { return reinterpret_cast<const R*>(w.data())[i]; }
@@ -208,13 +223,15 @@ struct Pencil {
       }
     return all;
   }
-  /// Of elements below 2, and a B whose eigenvalues are between 1 and 5: A and its eigenvalues are of the order n.
+  /// Of elements below 2, and a B whose eigenvalues are between 1 and 5: A and its eigenvalues are of the order n, and
+  /// of products with B five times as large.
   void expect_right() const {
     Wide a = full(A0), b = full(B0);
-    const Wide l = cholesky(b);
-    const std::vector<long double> due = eigenvalues(reduced(a, l));
-    const long double eps = std::numeric_limits<R>::epsilon(), order = static_cast<long double>(n),
-                      unit = 20 * order * eps;
+    Wide l = cholesky(b);
+    const std::vector<long double> due = eigenvalues(itype == 1 ? reduced(a, l) : multiplied(a, l));
+    const long double eps = std::numeric_limits<R>::epsilon(),
+                      order = static_cast<long double>(n) * (itype == 1 ? 1 : 5),
+                      unit = 20 * static_cast<long double>(n) * eps;
     for (index j = 0; j < shape.count; ++j) {
       const auto off = static_cast<long double>(value(j)) - due[static_cast<std::size_t>(shape.first + j)];
       ASSERT_LE(std::fabs(off), unit * order) << text();
@@ -241,18 +258,41 @@ struct Pencil {
     if (!shape.vectors) return;
     const Matrix<T>& V = shape.apart ? Z : A;
     const auto v = [&V](index i, index j) { return Number(std::real(V(i, j)), std::imag(V(i, j))); };
+    const auto times = [this](Wide& M, const std::vector<Number>& x) {
+      std::vector<Number> y(x.size());
+      for (index i = 0; i < n; ++i)
+        for (index k = 0; k < n; ++k) y[static_cast<std::size_t>(i)] += M(i, k) * x[static_cast<std::size_t>(k)];
+      return y;
+    };
+    // What the vectors are orthogonal by: B, or its inverse.
+    const auto weighted = [&](std::vector<Number> x) {
+      if (itype < 3) return times(b, x);
+      for (index i = 0; i < n; ++i) {  // L^-1
+        for (index k = 0; k < i; ++k) x[static_cast<std::size_t>(i)] -= l(i, k) * x[static_cast<std::size_t>(k)];
+        x[static_cast<std::size_t>(i)] /= l(i, i);
+      }
+      for (index i = n - 1; i >= 0; --i) {  // L^-H
+        for (index k = i + 1; k < n; ++k)
+          x[static_cast<std::size_t>(i)] -= std::conj(l(k, i)) * x[static_cast<std::size_t>(k)];
+        x[static_cast<std::size_t>(i)] /= l(i, i);
+      }
+      return x;
+    };
     for (index j = 0; j < shape.count; ++j) {
-      std::vector<Number> bv(static_cast<std::size_t>(n));
+      std::vector<Number> x;
+      for (index i = 0; i < n; ++i) x.push_back(v(i, j));
+      const std::vector<Number> left = itype == 1   ? times(a, x)
+                                       : itype == 2 ? times(a, times(b, x))
+                                                    : times(b, times(a, x)),
+                                right = itype == 1 ? times(b, x) : x, orthogonal = weighted(x);
       for (index i = 0; i < n; ++i) {
-        Number& product = bv[static_cast<std::size_t>(i)];
-        for (index k = 0; k < n; ++k) product += b(i, k) * v(k, j);
-        Number rest = -product * static_cast<long double>(value(j));
-        for (index k = 0; k < n; ++k) rest += a(i, k) * v(k, j);
-        ASSERT_LE(std::abs(rest), unit * order) << text() << " at " << i << ", " << j;
+        const auto at = static_cast<std::size_t>(i);
+        ASSERT_LE(std::abs(left[at] - right[at] * static_cast<long double>(value(j))), unit * order)
+            << text() << " at " << i << ", " << j;
       }
       for (index i = 0; i < shape.count; ++i) {
         Number product = i == j ? -1 : 0;
-        for (index k = 0; k < n; ++k) product += std::conj(v(k, i)) * bv[static_cast<std::size_t>(k)];
+        for (index k = 0; k < n; ++k) product += std::conj(v(k, i)) * orthogonal[static_cast<std::size_t>(k)];
         ASSERT_LE(std::abs(product), unit) << text() << " at " << i << ", " << j;
       }
     }
@@ -482,65 +522,68 @@ TYPED_TEST(SygvJudge, FindsWhatIsWrongAndNothingElse) {
   using T = TypeParam;
   const auto good = [](const Judgement& x) { return x.ratio <= x.limit / 4; };
   const auto bad = [](const Judgement& x) { return x.ratio > x.limit; };
-  for (const Uplo uplo : {Uplo::lower, Uplo::upper})
-    for (const bool chooses : {false, true}) {
-      Solved<T> x(1, true, uplo, chooses, 0, Solved<T>::n);
-      ASSERT_TRUE(good(x.judged())) << x.judged().ratio;
-      x.w[0] -= Real<T>(0.5);
-      EXPECT_TRUE(bad(x.judged()));
-      EXPECT_EQ(x.judged({.reason = Reason::forced, .info = 1}).ratio, 0);
-      x.w[0] += Real<T>(0.5);
-      std::swap(x.w[0], x.w[1]);
-      EXPECT_EQ(x.judged().ratio, HUGE_VAL);
-      std::swap(x.w[0], x.w[1]);
-      x.vectors()[2] += Real<T>(0.5);
-      EXPECT_TRUE(bad(x.judged()));
-      x.vectors()[2] -= Real<T>(0.5);
-      ASSERT_TRUE(good(x.judged())) << x.judged().ratio;
-      for (index j = 0; j < x.n; ++j)
-        for (index i = 0; i < x.n; ++i) x.vectors()[i + j * x.ld()] *= Real<T>(1.125);
-      EXPECT_TRUE(bad(x.judged())) << "no longer of B's length 1";
-      for (index j = 0; j < x.n; ++j)
-        for (index i = 0; i < x.n; ++i) x.vectors()[i + j * x.ld()] /= Real<T>(1.125);
-      x.B(3, 3) *= Real<T>(1.5);
-      EXPECT_TRUE(bad(x.judged())) << "another factor";
-      x.B(3, 3) /= Real<T>(1.5);
-      ASSERT_TRUE(good(x.judged())) << x.judged().ratio;
-      if (chooses) {
-        x.integers[0] = 5;
+  for (const index itype : {1, 2, 3})
+    for (const Uplo uplo : {Uplo::lower, Uplo::upper})
+      for (const bool chooses : {false, true}) {
+        Solved<T> x(itype, true, uplo, chooses, 0, Solved<T>::n);
+        ASSERT_TRUE(good(x.judged())) << x.judged().ratio;
+        x.w[0] -= Real<T>(0.5);
+        EXPECT_TRUE(bad(x.judged()));
+        EXPECT_EQ(x.judged({.reason = Reason::forced, .info = 1}).ratio, 0);
+        x.w[0] += Real<T>(0.5);
+        std::swap(x.w[0], x.w[1]);
         EXPECT_EQ(x.judged().ratio, HUGE_VAL);
-        x.integers[0] = x.n;
+        std::swap(x.w[0], x.w[1]);
+        x.vectors()[2] += Real<T>(0.5);
+        EXPECT_TRUE(bad(x.judged()));
+        x.vectors()[2] -= Real<T>(0.5);
+        ASSERT_TRUE(good(x.judged())) << x.judged().ratio;
+        for (index j = 0; j < x.n; ++j)
+          for (index i = 0; i < x.n; ++i) x.vectors()[i + j * x.ld()] *= Real<T>(1.125);
+        EXPECT_TRUE(bad(x.judged())) << "no longer of B's length 1";
+        for (index j = 0; j < x.n; ++j)
+          for (index i = 0; i < x.n; ++i) x.vectors()[i + j * x.ld()] /= Real<T>(1.125);
+        x.B(3, 3) *= Real<T>(1.5);
+        EXPECT_TRUE(bad(x.judged())) << "another factor";
+        x.B(3, 3) /= Real<T>(1.5);
+        ASSERT_TRUE(good(x.judged())) << x.judged().ratio;
+        if (chooses) {
+          x.integers[0] = 5;
+          EXPECT_EQ(x.judged().ratio, HUGE_VAL);
+          x.integers[0] = x.n;
+        }
+        x.vectors()[3] = scalar<T>(std::numeric_limits<double>::quiet_NaN(), 0);
+        EXPECT_EQ(x.judged().ratio, HUGE_VAL);
+        x.A0(0, 0) = scalar<T>(std::numeric_limits<double>::quiet_NaN(), 0);
+        EXPECT_EQ(x.judged().ratio, 0) << "whatever a library makes of that";
       }
-      x.vectors()[3] = scalar<T>(std::numeric_limits<double>::quiet_NaN(), 0);
-      EXPECT_EQ(x.judged().ratio, HUGE_VAL);
-      x.A0(0, 0) = scalar<T>(std::numeric_limits<double>::quiet_NaN(), 0);
-      EXPECT_EQ(x.judged().ratio, 0) << "whatever a library makes of that";
-    }
 }
 
 TYPED_TEST(SygvJudge, ComparesEigenvaluesAloneAndThoseOfSomeVectors) {
   using T = TypeParam;
-  for (const bool vectors : {false, true}) {
-    Solved<T> x(1, vectors, Uplo::lower, true, 2, 4);
-    std::vector<Real<T>> due = x.w;
-    EXPECT_LE(x.judged_beside(due).ratio, 5);
-    due[3] += Real<T>(0.125);
-    EXPECT_GT(x.judged_beside(due).ratio, 20);
-    if (!vectors) continue;
-    // Those of another eigenvalue are some, but not those asked for.
-    Solved<T> other(1, true, Uplo::lower, true, 3, 4);
-    EXPECT_GT(other.judged_beside(x.w).ratio, 20);
-    EXPECT_LE(other.judged_beside(other.w).ratio, 5);
-  }
+  for (const index itype : {1, 2, 3})
+    for (const bool vectors : {false, true}) {
+      Solved<T> x(itype, vectors, Uplo::lower, true, 2, 4);
+      std::vector<Real<T>> due = x.w;
+      EXPECT_LE(x.judged_beside(due).ratio, 5);
+      due[3] += Real<T>(0.125);
+      EXPECT_GT(x.judged_beside(due).ratio, 20);
+      if (!vectors) continue;
+      // Those of another eigenvalue are some, but not those asked for.
+      Solved<T> other(itype, true, Uplo::lower, true, 3, 4);
+      EXPECT_GT(other.judged_beside(x.w).ratio, 20);
+      EXPECT_LE(other.judged_beside(other.w).ratio, 5);
+    }
 }
 
 /// Cholesky's method loses as many digits as B's condition has: no fault of whose result it is.
 TYPED_TEST(SygvJudge, AllowsForBsCondition) {
   using T = TypeParam;
-  for (const double scale : {0.5, 0.25, 0.125}) {
-    const Solved<T> x(1, true, Uplo::upper, false, 0, Solved<T>::n, scale);
-    EXPECT_LE(x.judged().ratio, 10) << scale;
-  }
+  for (const index itype : {1, 2, 3})
+    for (const double scale : {0.5, 0.25, 0.125}) {
+      const Solved<T> x(itype, true, Uplo::upper, false, 0, Solved<T>::n, scale);
+      EXPECT_LE(x.judged().ratio, 10) << scale;
+    }
 }
 
 /// The loops are of all types: A B x = w x, and B A x = w x.
@@ -578,7 +621,9 @@ TEST(SygvPlan, PreparesTheFactorOnce) {
   for (const Uplo uplo : {Uplo::lower, Uplo::upper})
     for (const bool apart : {false, true}) {
       const EigenShape shape{true, apart, uplo, 3000, 0, apart ? 200 : 3000};
-      const Plan plan = plan_sygv(shape, Precision::d, sygv_cut(3000, Precision::d));
+      for (const index itype : {2, 3})
+        ASSERT_EQ(check(plan_sygv(itype, shape, Precision::d, sygv_cut(3000, Precision::d))), "");
+      const Plan plan = plan_sygv(1, shape, Precision::d, sygv_cut(3000, Precision::d));
       ASSERT_EQ(check(plan), "") << to_string(plan);
       std::vector<bool> prepared;
       int last = -1;
@@ -596,7 +641,7 @@ TEST(SygvPlan, PreparesTheFactorOnce) {
 
 TEST(SygvFits, WithWhatALibraryWorksInOrNotAtAll) {
   const auto fits = [](index n, Precision precision, bool vectors, index apart, std::size_t memory) {
-    return sygv_fits({vectors, apart > 0, Uplo::lower, n, 0, apart > 0 ? apart : n}, precision, memory);
+    return sygv_fits(1, {vectors, apart > 0, Uplo::lower, n, 0, apart > 0 ? apart : n}, precision, memory);
   };
   EXPECT_TRUE(fits(1000, Precision::d, true, 0, 49'700'000));
   EXPECT_FALSE(fits(1000, Precision::d, true, 0, 49'500'000));
