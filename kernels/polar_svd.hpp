@@ -129,23 +129,23 @@ class PolarSvd {
                            .C = C,
                            .ldc = ldc});
   }
-  /// The lower triangle of C := A^H A + beta C, all n x n.
-  bool multiply_by_itself(index n, const T* A, R beta, T* C) {
+  /// The lower triangle of C := A^H A + beta C, where A is m x n, and all have leading dimension m.
+  bool multiply_by_itself(index m, index n, const T* A, R beta, T* C) {
     const T one(1), times(beta);
     return means_.ask(Gemm{.precision = precision,
                            .transa = adjoint,
                            .transb = Op::none,
                            .m = n,
                            .n = n,
-                           .k = n,
+                           .k = m,
                            .alpha = &one,
                            .A = A,
-                           .lda = n,
+                           .lda = m,
                            .B = A,
-                           .ldb = n,
+                           .ldb = m,
                            .beta = &times,
                            .C = C,
-                           .ldc = n,
+                           .ldc = m,
                            .part = Part::lower});
   }
   bool assign(Part part, index m, index n, const T* A, index lda, void* C, index ldc, bool turned = false,
@@ -232,7 +232,7 @@ class PolarSvd {
     own.workspace = workspace;
 
     R length = 0, size = 0;
-    if (!multiply_by_itself(n, S, 0, U) || !length_by(n, U, length)) return false;
+    if (!multiply_by_itself(n, n, S, 0, U) || !length_by(n, U, length)) return false;
     if (scale < 0) {
       scale = length;
       found_ = is_bearable(length);
@@ -254,6 +254,9 @@ class PolarSvd {
     if (!change_signs(n, s)) return false;
     if (large == n && !vectors_ && stage == 0) return true;
     if (!multiply(Op::none, Op::none, n, n, n, own.factor, own.X, n, V, n, 0, U, n)) return false;
+    // V's columns of small singular values have eps / lowest of those of smaller ones in them, which X does not take to
+    // length 1: the square of that is what U's are off by.
+    if (single && !orthonormalize(own, large, U, spare)) return false;
     return large == n || decompose_rest(own, S, s, U, V, spare, large, scale, stage);
   }
 
@@ -322,7 +325,7 @@ class PolarSvd {
   bool measure(index n, const T* gram, R length, T* scaled, T* spare, R& size) {
     R relative = 0;
     const bool done = combine_scaled(n, 1 / (length * length), gram, scaled) && mirror(n, scaled) &&
-                      multiply_by_itself(n, scaled, 0, spare) && length_by(n, spare, relative);
+                      multiply_by_itself(n, n, scaled, 0, spare) && length_by(n, spare, relative);
     size = length * std::sqrt(relative) * R(1.001);
     return done;
   }
@@ -331,6 +334,13 @@ class PolarSvd {
   }
 
   T* flag(Stage& own) { return own.said + own.asked++; }
+
+  /// Of so many columns of U, which nearly are; lets what they span be.
+  bool orthonormalize(Stage& own, index cols, T* U, T* gram) {
+    Trsm solve = system(own, adjoint, gram, U);
+    solve.n = cols;
+    return multiply_by_itself(own.n, cols, U, 0, gram) && factor(own, cols, gram) && means_.ask(solve);
+  }
 
   Trsm system(const Stage& own, Op op, const T* L, T* B, bool prepared = false) const {
     return {.precision = precision,
@@ -349,9 +359,9 @@ class PolarSvd {
             .workspace = own.workspace,
             .prepared = prepared};
   }
-  bool factor(Stage& own, T* Z) {
+  bool factor(Stage& own, index n, T* Z) {
     return means_.ask(
-        Potrf{.precision = precision, .uplo = Uplo::lower, .n = own.n, .A = Z, .lda = own.n, .failed = flag(own)});
+        Potrf{.precision = precision, .uplo = Uplo::lower, .n = n, .A = Z, .lda = own.n, .failed = flag(own)});
   }
 
   /// X becomes S's unitary factor, of singular values from lowest * size on.
@@ -364,14 +374,14 @@ class PolarSvd {
       const Step step = step_of(std::max(low, static_cast<double>(steepest)));
       low = std::min(1.0, low * (step.a + step.b * low * low) / (1 + step.c * low * low));
       const R weight = step.c * own.factor * own.factor, rest = step.b / step.c;
-      if (i > 0 && !multiply_by_itself(n, own.X, 0, gram)) return false;
-      if (!set_to_identity(n, spare) || !combine(n, weight, gram, spare, gram) || !factor(own, gram)) return false;
+      if (i > 0 && !multiply_by_itself(n, n, own.X, 0, gram)) return false;
+      if (!set_to_identity(n, spare) || !combine(n, weight, gram, spare, gram) || !factor(own, n, gram)) return false;
       if (step.c > most_weight) {
         // Q = [other; spare] of [sqrt(c) X; I]
         const R root = std::sqrt(step.c), of_product = (step.a - rest) / root;
         if (!combine_scaled(n, root * own.factor, own.X, other) || !means_.ask(system(own, adjoint, gram, other)) ||
-            !means_.ask(system(own, adjoint, gram, spare, true)) || !multiply_by_itself(n, other, 0, gram) ||
-            !multiply_by_itself(n, spare, 1, gram) || !factor(own, gram) ||
+            !means_.ask(system(own, adjoint, gram, spare, true)) || !multiply_by_itself(n, n, other, 0, gram) ||
+            !multiply_by_itself(n, n, spare, 1, gram) || !factor(own, n, gram) ||
             !means_.ask(system(own, adjoint, gram, other)) || !means_.ask(system(own, adjoint, gram, spare, true)) ||
             !multiply(Op::none, adjoint, n, n, n, of_product, other, n, spare, n, rest * own.factor, own.X, n))
           return false;

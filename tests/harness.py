@@ -108,7 +108,6 @@ NO_ROUTE = "not supported on this backend"
 OF_LIBRARY = "format of the library underneath"
 OF_INTERVAL = "eigenvalues of an interval"
 OF_LEFT = "left eigenvectors"
-OF_TYPE = "itype is 2 or 3"
 OF_COLUMNS = "more columns than rows, or A^H"
 OF_FORM = "reflectors as of QL or LQ"
 OF_BATCH = "matrices of a batch with gaps"
@@ -376,7 +375,6 @@ def bookkeeping_errors(
             allowed |= {OF_COLUMNS, SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()
             allowed |= {OF_FORM} if name in REDUCTION_QS else set()
-            allowed |= {OF_TYPE} if name in SYGVS else set()
             allowed |= {OF_INTERVAL} if name in SYEVRS + SYEVXS + SYGVXS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}

@@ -35,7 +35,6 @@ enum class Route : std::uint8_t { cpu, device };
   X(of_library, "format of the library underneath")  \
   X(of_interval, "eigenvalues of an interval")       \
   X(of_left, "left eigenvectors")                    \
-  X(of_type, "itype is 2 or 3")                      \
   X(of_columns, "more columns than rows, or A^H")    \
   X(of_form, "reflectors as of QL or LQ")            \
   X(of_batch, "matrices of a batch with gaps")       \

@@ -589,7 +589,11 @@ struct EigenResults {
     }
     see.operand("w", x.w, [&] { return column(x.n); });
     if constexpr (chooses) {
-      see.operand("Z", x.Z, [&] { return Use{x.vector_rows(), x.shape().count, x.ldz, kept && x.vectors, x.vectors}; });
+      // Of an interval's vectors nobody knows before how many there is room for.
+      see.operand("Z", x.Z, [&] {
+        const bool is_known = x.vectors && x.range != EigenRange::interval;
+        return Use{x.vector_rows(), x.shape().count, x.ldz, kept && is_known, is_known};
+      });
       see.integer("ldz", x.ldz);
       if constexpr (!is_evx) see.operand("isuppz", x.of_vectors, [&] { return column(x.count_of_vectors()); });
     }

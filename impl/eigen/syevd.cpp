@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -52,12 +53,6 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
                      seconds_out(p, facts)};
 }
 
-/// How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
-template <class T>
-std::optional<Reason> stays(const SyevdArgs<T>& x) {
-  return x.range == EigenRange::interval ? std::optional(Reason::of_interval) : std::nullopt;
-}
-
 // ---- on the device
 
 /// Of such calls, in this process, by driver: their CPU times differ by more than sizes.
@@ -73,7 +68,7 @@ bool overlaps(const SyevdArgs<T>& x) {
   };
   return any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)},
                       column(x.w, x.n, sizeof(Real<T>)),
-                      {x.Z, shape.apart ? x.n : 0, shape.count, x.ldz, sizeof(T)},
+                      {x.Z, shape.apart ? x.n : 0, known_columns(x), x.ldz, sizeof(T)},
                       column(x.m.at, x.chooses() ? 1 : 0, element_size(x.m)),
                       column(x.of_vectors.at, x.count_of_vectors(), element_size(x.of_vectors))});
 }
@@ -90,7 +85,8 @@ Problem problem_of(Routine routine, const SyevdArgs<T>& x) {
                   .part = part_of(x.uplo)});
 }
 
-/// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.
+/// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was.  Of an
+/// interval's vectors the call itself takes care.
 template <class T>
 Operands operands_of(Place& place, const SyevdArgs<T>& x, bool ephemeral) {
   const EigenShape shape = x.shape();
@@ -100,8 +96,8 @@ Operands operands_of(Place& place, const SyevdArgs<T>& x, bool ephemeral) {
                     .writes = shape.vectors && !shape.apart,
                     .reads = true,
                     .destroyed = true},
-                   {.stored = {x.Z, shape.apart ? x.n : 0, shape.count, std::max<index>(1, x.ldz), sizeof(T)},
-                    .writes = shape.apart},
+                   {.stored = {x.Z, shape.apart ? x.n : 0, known_columns(x), std::max<index>(1, x.ldz), sizeof(T)},
+                    .writes = shape.apart && x.range != EigenRange::interval},
                    {.stored = {x.w, shape.count, 1, std::max<index>(1, shape.count), sizeof(Real<T>)},
                     .writes = true,
                     .vector = true},
@@ -117,15 +113,22 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
                Operands& operands, const Decision& decision) {
   operands.locate(backend);
   const EigenShape shape = args.shape();
+  const bool interval = args.range == EigenRange::interval;
   const bool a_there = operands[operand_a].out_of_reach(), z_there = operands[operand_z].out_of_reach(),
              w_there = operands[operand_w].out_of_reach();
   if (operands[operand_of_vectors].out_of_reach()) return {Reason::no_route};
+  if (interval && (a_there || z_there || w_there)) return {Reason::of_interval};
   if (!a_there && !z_there && !syevd_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const index count = elements_of_reals(shape.count, precision_of<T>);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), failed(1);
+  // All of them come home, since how many there are in an interval is known with them.
+  const bool apart = shape.apart && !interval;
+  const auto vectors = std::make_unique_for_overwrite<T[]>(
+      shape.apart && interval ? static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.n) : 0);
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
-  planned.in_plan = shape.apart ? 2 : 1;
+  planned.in_plan = apart ? 2 : 1;
   planned.own = {{values.data(), count}, {failed.data(), 1}};
+  if (shape.apart && interval) planned.own.insert(planned.own.begin(), {vectors.get(), shape.n});
   if (w_there) planned.own[0].placed = {.device = args.w, .ld = count, .in_place = true};
   bool none = false;
   planned.sound = [&] {
@@ -133,16 +136,22 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
     return !none || a_there || z_there || w_there;
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_syevd(shape, precision_of<T>, at[operand_a].device != nullptr,
-                      shape.apart && at[operand_z].device != nullptr, w_there);
+    return plan_syevd(shape, precision_of<T>, at[operand_a].device != nullptr, apart && at[operand_z].device != nullptr,
+                      w_there);
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  index found = none ? 0 : shape.count;
   if (ending.computed && !w_there) {
-    std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, args.w);
-    // LAPACK leaves anything there; the same call is to have the same bits.
-    std::fill(args.w + shape.count, args.w + shape.n, Real<T>(0));
+    const auto* const all = reinterpret_cast<const Real<T>*>(values.data());
+    if (interval) {
+      found = take_interval(args, all, shape.apart ? vectors.get() : nullptr);
+    } else {
+      std::copy_n(all, shape.count, args.w);
+      // LAPACK leaves anything there; the same call is to have the same bits.
+      std::fill(args.w + shape.count, args.w + shape.n, Real<T>(0));
+    }
   }
-  if (ending.computed) say_besides(args, !none);
+  if (ending.computed) say_besides(args, found);
   if (none && !ending.computed) ending.reason = Reason::not_converged;
   ending.info = none;
   return ending;
@@ -182,10 +191,11 @@ double least_size(const SyevdArgs<T>& x) {
   return largest;
 }
 
+/// @param shape  with as many of them as have been found
 template <class T>
-Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const Real<T>* reference) {
+Judgement judge_values(const SyevdArgs<T>& before, const EigenShape& shape, const Real<T>* result,
+                       const Real<T>* reference) {
   Judgement judgement{0, threshold};
-  const EigenShape shape = before.shape();
   double size = shape.all() ? 0 : least_size(before), off = 0;
   for (index i = 0; i < shape.count; ++i) {
     if (!is_finite(reference[i])) return judgement;
@@ -207,14 +217,33 @@ Judgement judge_values(const SyevdArgs<T>& before, const Real<T>* result, const 
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SyevdArgs<T>& before, const SyevdArgs<T>& result,
                 const SyevdArgs<T>& reference, const Ending& ending) {
-  const EigenShape shape = before.shape();
-  const index n = shape.n, count = shape.count;
+  EigenShape shape = before.shape();
   if (ending.info != 0) return {0, threshold};
   if (!has_numbers(before)) return {0, threshold};  // whatever a library makes of it
-  if (before.chooses() && result.m.get(0) != count) return {HUGE_VAL, threshold};
+  const Real<T>* due = reference.w;
+  std::vector<Real<T>> all;
+  if (before.range == EigenRange::interval) {
+    shape.count = result.m.get(0);
+    if (shape.count < 0 || shape.count > shape.n) return {HUGE_VAL, threshold};
+    all = all_eigenvalues(before, [&](const SyevdArgs<T>& of_all) { (void)call_by(by.site, of_all); });
+    long double size = least_size(before);
+    for (const Real<T> value : all) {
+      if (!is_finite(value)) return {0, threshold};
+      size = std::max(size, std::fabs(static_cast<long double>(value)));
+    }
+    const long double margin = threshold * static_cast<long double>(shape.n) * size *
+                                   static_cast<long double>(std::numeric_limits<Real<T>>::epsilon()) +
+                               static_cast<long double>(allowed_off(before));
+    const std::optional<index> first = first_in_interval(before, all, result.w, shape.count, margin);
+    if (!first) return {HUGE_VAL, threshold};
+    due = all.data() + *first;
+  } else if (before.chooses() && result.m.get(0) != shape.count) {
+    return {HUGE_VAL, threshold};
+  }
+  const index n = shape.n, count = shape.count;
   Judgement judgement{0, threshold};
   // Of some of the vectors it is not clear otherwise that they are those asked for.
-  if (!shape.vectors || !shape.all()) judgement = judge_values(before, result.w, reference.w);
+  if (!shape.vectors || !shape.all()) judgement = judge_values(before, shape, result.w, due);
   if (!shape.vectors || count == 0 || judgement.ratio == HUGE_VAL) return judgement;
   const T* const vectors = shape.apart ? result.Z : result.A;
   const index ld = shape.apart ? result.ldz : result.lda;
@@ -307,10 +336,7 @@ Computed syevd(const Site& site, const SyevdArgs<T>* args, Replay replay) {
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
-       .judging = {.judge = judge<T>,
-                   .with = judged_with_products<T>,
-                   .alone = [](const SyevdArgs<T>& x) { return x.vectors && x.shape().all(); }},
-       .stays = stays<T>});
+       .judging = {.judge = judge<T>, .with = judged_with_products<T>, .alone = stands_alone<T>}});
 }
 
 #define SYEVD(name, type) template Computed syevd(const Site&, const SyevdArgs<type>*, Replay);

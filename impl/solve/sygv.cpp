@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
 #include <string>
 #include <type_traits>
 #include <vector>
@@ -66,12 +67,6 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
                      seconds_out(p, facts)};
 }
 
-/// How many of Z's columns there are to write to is known with the eigenvalues, and how many the caller has is not.
-template <class T>
-std::optional<Reason> stays(const SygvArgs<T>& x) {
-  return x.eigen.range == EigenRange::interval ? std::optional(Reason::of_interval) : std::nullopt;
-}
-
 // ---- on the device
 
 /// Of such calls, in this process, by driver: their CPU times differ by more than sizes.
@@ -89,7 +84,7 @@ bool overlaps(const SygvArgs<T>& args) {
   return any_overlap({{x.A, x.n, x.n, x.lda, sizeof(T)},
                       {args.B, x.n, x.n, args.ldb, sizeof(T)},
                       column(x.w, x.n, sizeof(Real<T>)),
-                      {x.Z, shape.apart ? x.n : 0, shape.count, x.ldz, sizeof(T)},
+                      {x.Z, shape.apart ? x.n : 0, known_columns(x), x.ldz, sizeof(T)},
                       column(x.m.at, x.chooses() ? 1 : 0, element_size(x.m)),
                       column(x.of_vectors.at, x.count_of_vectors(), element_size(x.of_vectors))});
 }
@@ -121,8 +116,8 @@ Operands operands_of(Place& place, const SygvArgs<T>& args, bool ephemeral) {
                     .writes = true,
                     .reads = true,
                     .destroyed = true},
-                   {.stored = {x.Z, shape.apart ? x.n : 0, shape.count, std::max<index>(1, x.ldz), sizeof(T)},
-                    .writes = shape.apart},
+                   {.stored = {x.Z, shape.apart ? x.n : 0, known_columns(x), std::max<index>(1, x.ldz), sizeof(T)},
+                    .writes = shape.apart && x.range != EigenRange::interval},
                    {.stored = {x.w, shape.count, 1, std::max<index>(1, shape.count), sizeof(Real<T>)},
                     .writes = true,
                     .vector = true},
@@ -142,15 +137,21 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const auto there = [&](std::size_t operand) { return operands[operand].out_of_reach(); };
   const bool w_there = there(operand_w),
              any_there = there(operand_a) || there(operand_b) || there(operand_z) || w_there;
+  const bool interval = x.range == EigenRange::interval, apart = shape.apart && !interval;
   if (there(operand_of_vectors)) return {Reason::no_route};
+  if (interval && any_there) return {Reason::of_interval};
   if (!any_there && !sygv_fits(args.itype, shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const PotrfCut cut = sygv_cut(shape.n, precision_of<T>);
   const index count = elements_of_reals(shape.count, precision_of<T>), panels = cut.panels(shape.n);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), pivots(static_cast<std::size_t>(panels)),
       failed(1);
+  // All of them come home, since how many there are in an interval is known with them.
+  const auto vectors = std::make_unique_for_overwrite<T[]>(
+      shape.apart && interval ? static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.n) : 0);
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
-  planned.in_plan = shape.apart ? 3 : 2;
+  planned.in_plan = apart ? 3 : 2;
   planned.own = {{values.data(), count}, {pivots.data(), panels}, {failed.data(), 1}};
+  if (shape.apart && interval) planned.own.insert(planned.own.begin(), {vectors.get(), shape.n});
   if (w_there) planned.own[0].placed = {.device = x.w, .ld = count, .in_place = true};
   index info = 0;
   // Without a factor of B nothing that comes home means anything.
@@ -163,17 +164,23 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const auto held = [&](std::size_t operand) { return at[operand].device != nullptr; };
     return plan_sygv(args.itype, shape, precision_of<T>, cut,
-                     {held(operand_a), held(operand_b), shape.apart && held(operand_z), w_there});
+                     {held(operand_a), held(operand_b), apart && held(operand_z), w_there});
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
   // What is in the host's memory is what it was, and of what is in device memory the library underneath knows nothing.
   if (info > shape.n && any_there) ending.computed = true;
+  index found = info == 0 ? shape.count : 0;
   if (ending.computed && !w_there && info <= shape.n) {  // with no factor of B, LAPACK does not write w
-    std::copy_n(reinterpret_cast<const Real<T>*>(values.data()), shape.count, x.w);
-    // LAPACK leaves anything there; the same call is to have the same bits.
-    std::fill(x.w + shape.count, x.w + shape.n, Real<T>(0));
+    const auto* const all = reinterpret_cast<const Real<T>*>(values.data());
+    if (interval) {
+      found = take_interval(x, all, shape.apart ? vectors.get() : nullptr);
+    } else {
+      std::copy_n(all, shape.count, x.w);
+      // LAPACK leaves anything there; the same call is to have the same bits.
+      std::fill(x.w + shape.count, x.w + shape.n, Real<T>(0));
+    }
   }
-  if (ending.computed) say_besides(x, info == 0);
+  if (ending.computed) say_besides(x, found);
   if (info > 0 && !ending.computed) ending.reason = info > shape.n ? Reason::not_definite : Reason::not_converged;
   ending.info = info;
   return ending;
@@ -229,8 +236,8 @@ template <class T>
 Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvArgs<T>& result,
                 const SygvArgs<T>& reference, const Ending& ending) {
   const SyevdArgs<T>&x = before.eigen, &found = result.eigen;
-  const EigenShape shape = x.shape();
-  const index n = shape.n, count = shape.count;
+  EigenShape shape = x.shape();
+  const index n = shape.n;
   const bool of_quotient = before.itype == 1;  // of B^-1 A; otherwise of a product
   Judgement judgement{0, threshold};
   if (n == 0 || ending.info != 0) return judgement;
@@ -246,7 +253,10 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
   const Judgement factor = judge(by, as_potrf(before), as_potrf(result), as_potrf(result), ending);
   for (index i = 0; i < n; ++i)  // ended by a pivot: there are no eigenvalues
     if (!(std::real(result.B[i * (result.ldb + 1)]) > 0)) return factor;
-  if (x.chooses() && found.m.get(0) != count) return {HUGE_VAL, threshold};
+  const bool interval = x.range == EigenRange::interval;
+  if (interval) shape.count = found.m.get(0);
+  const index count = shape.count;
+  if (interval ? count < 0 || count > n : x.chooses() && found.m.get(0) != count) return {HUGE_VAL, threshold};
   const long double size_a = one_norm(A, n), size_b = one_norm(B, n), inverse = norm_of_inverse(by, result),
                     condition = size_b * inverse,
                     unit = static_cast<long double>(n) * std::numeric_limits<Real<T>>::epsilon(),
@@ -262,14 +272,38 @@ Judgement judge(const JudgingLibrary& by, const SygvArgs<T>& before, const SygvA
     judgement.ratio = std::max(judgement.ratio, std::isfinite(ratio) ? static_cast<double>(ratio) : HUGE_VAL);
   };
   const auto allowed = static_cast<long double>(allowed_off(x));
+  const long double size_of_values = size_a * (of_quotient ? inverse : size_b);
+  const Real<T>* due = reference.eigen.w;
+  std::vector<Real<T>> all;
+  if (interval) {
+    all = all_eigenvalues(x, [&](const SyevdArgs<T>& of_all) {
+      Packed<T> copy(n, n);
+      for_each_of(n, n, [&](index i, index j) { copy(i, j) = B(i, j); });
+      SygvArgs<T> made = before;
+      made.eigen = of_all;
+      made.B = copy.at.get();
+      made.ldb = n;
+      (void)call_by(by.site, made);
+    });
+    long double largest_value = 0;
+    for (const Real<T> value : all) {
+      if (!is_finite(value)) return factor;
+      largest_value = std::max(largest_value, std::fabs(static_cast<long double>(value)));
+    }
+    const std::optional<index> first = first_in_interval(
+        x, all, found.w, count,
+        static_cast<long double>(threshold) * unit * (size_of_values + condition * largest_value) + allowed);
+    if (!first) return {HUGE_VAL, threshold};
+    due = all.data() + *first;
+  }
   for (index i = 0; i < count; ++i) {
     if (!is_finite(found.w[i]) || (i > 0 && !(found.w[i - 1] <= found.w[i]))) return {HUGE_VAL, threshold};
     if (shape.vectors && shape.all()) continue;
     // Of some of the vectors it is not clear otherwise that they are those asked for.
-    if (!is_finite(reference.eigen.w[i])) return factor;
-    const auto value = static_cast<long double>(reference.eigen.w[i]);
+    if (!is_finite(due[i])) return factor;
+    const auto value = static_cast<long double>(due[i]);
     take(std::fabs(static_cast<long double>(found.w[i]) - value) - allowed,
-         size_a * (of_quotient ? inverse : size_b) + condition * std::fabs(value));
+         size_of_values + condition * std::fabs(value));
   }
   if (!shape.vectors || count == 0) return worse(judgement, factor);
   const T* const vectors = shape.apart ? found.Z : found.A;
@@ -354,10 +388,9 @@ Computed sygv(const Site& site, const SygvArgs<T>* args, Replay replay) {
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
-       .judging = {.judge = judge<T>,
-                   .with = judged_with_products_and_solves<T>,
-                   .alone = [](const SygvArgs<T>& x) { return x.eigen.vectors && x.eigen.shape().all(); }},
-       .stays = stays<T>});
+       .judging = {.judge = judge<T>, .with = judged_with_products_and_solves<T>, .alone = [](const SygvArgs<T>& x) {
+                     return stands_alone(x.eigen);
+                   }}});
 }
 
 #define SYGVD(name, type)                                                                                              \

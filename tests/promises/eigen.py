@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from itertools import zip_longest
 
@@ -64,9 +65,46 @@ def eigen_not_finite(s: Setting) -> list[str]:
     return [error for driver in DRIVERS for error in as_underneath(s, (driver,), harness.NOT_CONVERGED, modes[driver])]
 
 
+def of_intervals(s: Setting, arguments: tuple[str, ...], program: str, forced: dict[str, str]) -> list[str]:
+    """Eigenvalues of an interval are computed on the device: as many as without blaslift, with copies, and none wrong."""
+
+    def told_of(run: Run) -> list[str]:
+        return re.findall(r"^(.*info \d+, m \d+), ", run.stdout, re.MULTILINE)
+
+    oracle = str(harness.PROVIDERS["reference"][1] / "liblapack.so.3")
+    modes = {
+        "natural": {},
+        "copies": {"BLASLIFT_RESIDENCY": "always"},
+        "checked": {"BLASLIFT_VERIFY": "all"},
+        "checked by another": {"BLASLIFT_VERIFY": "all", "BLASLIFT_VERIFY_ORACLE": oracle},
+    }
+    errors = []
+    for provider in s.providers:
+        plain = s.run(program, *arguments, provider=provider, preload=False)
+        errors += labelled(f"{provider} {arguments} without blaslift", verdict_errors(plain))
+        for mode, settings in modes.items():
+            if mode.startswith("checked") and not s.takes(provider):
+                continue
+            run = s.run(program, *arguments, provider=provider, settings=forced | settings)
+            found = verdict_errors(run)
+            found += [f"{our}, not {its}" for its, our in zip(told_of(plain), told_of(run), strict=True) if its != our][:5]
+            accounts = harness.accounts(run.reports)
+            for name, calls in told(run).items():
+                verified = [r["routines"][name].get("verified", {}) for r in run.reports]
+                if mode.startswith("checked") and [(v["checked"], v["wrong"]) for v in verified] != [(calls, 0)]:
+                    found.append(f"{name}: {verified}")
+                if (accounts[name].calls, accounts[name].routed) != (calls, calls):
+                    found.append(f"{name}: {accounts[name]}")
+            errors += labelled(f"{provider} {arguments} {mode}", found)
+        print(f"{provider}: {told(plain)}, {len(told_of(plain))} intervals")
+        if len(set(told_of(plain))) < 12:
+            errors.append(f"{provider}: too few intervals")
+    return errors
+
+
 def eigen_interval(s: Setting) -> list[str]:
-    """How many eigenvalues an interval has is not known: the library underneath computes them."""
-    return [error for driver in ("evr", "evx") for error in as_underneath(s, ("interval", driver), harness.OF_INTERVAL, {})]
+    """How many eigenvalues an interval has is known with them, and their vectors are given where the caller has room."""
+    return [error for driver in ("evr", "evx") for error in of_intervals(s, ("interval", driver), "eigen", FORCED)]
 
 
 def eigen_elsewhere(s: Setting) -> list[str]:

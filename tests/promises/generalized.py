@@ -1,12 +1,12 @@
-"""The promises for generalized eigenproblems beyond those of every routine: matrices that will not do, other types, and
-eigenvalues of an interval."""
+"""The promises for generalized eigenproblems beyond those of every routine: matrices that will not do, and eigenvalues of an
+interval."""
 
 from __future__ import annotations
 
 import re
 
 import harness
-from eigen import as_underneath
+from eigen import as_underneath, of_intervals
 from setting import HOST, Setting, labelled, told, verdict_errors
 
 DRIVERS = ("gvd", "gv", "gvx")
@@ -36,14 +36,9 @@ def generalized_not_finite(s: Setting) -> list[str]:
     return stay(s, "not_finite", harness.NOT_CONVERGED, checked=("gvd", "gv"))
 
 
-def generalized_types(s: Setting) -> list[str]:
-    """A B x = w x and B A x = w x are the library's underneath."""
-    return stay(s, "types", harness.OF_TYPE)
-
-
 def generalized_interval(s: Setting) -> list[str]:
-    """How many eigenvalues an interval has is not known: the library underneath computes them."""
-    return stay(s, "interval", harness.OF_INTERVAL, ("gvx",))
+    """The eigenvalues of an interval, of all three types."""
+    return of_intervals(s, ("interval", "gvx"), "generalized", FORCED)
 
 
 def generalized_elsewhere(s: Setting) -> list[str]:
@@ -107,7 +102,6 @@ LEAST = 200
 PROMISES = (
     generalized_not_definite,
     generalized_not_finite,
-    generalized_types,
     generalized_interval,
     generalized_elsewhere,
     generalized_both_memories,

@@ -318,5 +318,38 @@ TEST(SyevdCost, IsTheDriversOnTheCpuAndOneOnTheDevice) {
   EXPECT_EQ(problem(Routine::dsyev, n).bytes_in, static_cast<double>(n) * n * 8);
 }
 
+/// The lower end is not in it, the upper one is.
+TEST(SyevdInterval, HasWhatLiesAboveItsLowerEnd) {
+  const std::vector<double> all{-3, -1, -1, 0, 2, 5};
+  const auto found = [&](double vl, double vu) {
+    const auto [first, count] = in_interval(SyevdArgs<double>{.n = 6, .vl = vl, .vu = vu}, all.data());
+    return std::pair(first, count);
+  };
+  EXPECT_EQ(found(-9, 9), (std::pair<index, index>(0, 6)));
+  EXPECT_EQ(found(-3, 2), (std::pair<index, index>(1, 4)));
+  EXPECT_EQ(found(-1, -0.5).second, 0);
+  EXPECT_EQ(found(-1.5, -1), (std::pair<index, index>(1, 2)));
+  EXPECT_EQ(found(5, 6).second, 0);
+  EXPECT_EQ(found(-9, -8).second, 0);
+}
+
+/// What lies within the margin of an end may be in it or not, by whose rounding it was.
+TEST(SyevdInterval, IsComparedWithAllThereAre) {
+  const std::vector<double> all{-3, -1, -0.999, 0, 2, 5};
+  const auto first = [&](std::vector<double> found, double vl, double vu) {
+    return first_in_interval(SyevdArgs<double>{.n = 6, .vl = vl, .vu = vu}, all, found.data(),
+                             static_cast<index>(found.size()), 0.01L);
+  };
+  EXPECT_EQ(first({-1, -0.999, 0}, -1.5, 1), 1);
+  EXPECT_EQ(first({-0.999, 0}, -0.9995, 1), 2);
+  EXPECT_EQ(first({-0.998, -0.997, 0}, -0.9995, 1), 1) << "both may be in it";
+  EXPECT_EQ(first({0}, -0.9995, 1), 3) << "or neither";
+  EXPECT_EQ(first({-1, 0}, -1.5, 1), std::nullopt) << "one is missing";
+  EXPECT_EQ(first({-1, -0.999, 0, 0.5}, -1.5, 1), std::nullopt) << "one is none";
+  EXPECT_EQ(first({-2, -1, -0.999, 0}, -1.5, 1), std::nullopt) << "one is not in it";
+  EXPECT_EQ(first({}, 3, 4), 5);
+  EXPECT_EQ(first({}, 1, 4), std::nullopt);
+}
+
 }  // namespace
 }  // namespace blaslift::syevd_tests

@@ -502,14 +502,15 @@ struct Solved {
     EXPECT_TRUE(call_by(chooses ? library.sygvx : library.sygvd, made));
   }
   Judgement judged(const Ending& ending = {Reason::forced}) const {
-    return judge({library.sygvd, library.beside}, before, result, before, ending);
+    return judge({site(), library.beside}, before, result, before, ending);
   }
   /// With reference eigenvalues of its own.
   Judgement judged_beside(std::vector<R> values) const {
     SygvArgs<T> reference = before;
     reference.eigen.w = values.data();
-    return judge({library.sygvd, library.beside}, before, result, reference, {Reason::forced});
+    return judge({site(), library.beside}, before, result, reference, {Reason::forced});
   }
+  const Site& site() const { return before.eigen.chooses() ? library.sygvx : library.sygvd; }
   T* vectors() { return result.eigen.chooses() ? Z.data() : A.data(); }
   index ld() const { return result.eigen.chooses() ? Z.ld() : A.ld(); }
 };
@@ -573,6 +574,55 @@ TYPED_TEST(SygvJudge, ComparesEigenvaluesAloneAndThoseOfSomeVectors) {
       Solved<T> other(itype, true, Uplo::lower, true, 3, 4);
       EXPECT_GT(other.judged_beside(x.w).ratio, 20);
       EXPECT_LE(other.judged_beside(other.w).ratio, 5);
+    }
+}
+
+TYPED_TEST(SygvJudge, KnowsHowManyAnIntervalHas) {
+  using T = TypeParam;
+  using R = Real<T>;
+  for (const index itype : {1, 2, 3})
+    for (const bool vectors : {false, true}) {
+      constexpr index n = Solved<T>::n;
+      Solved<T> x(itype, vectors, Uplo::lower, true, 0, n);
+      const std::vector<R> all = x.w;
+      const Matrix<T> whole = x.Z;
+      for (SygvArgs<T>* call : {&x.before, &x.result}) {
+        call->eigen.range = EigenRange::interval;
+        call->eigen.vl = (all[1] + all[2]) / 2;
+        call->eigen.vu = (all[4] + all[5]) / 2;
+      }
+      std::vector<T> packed;
+      for (index j = 0; j < n; ++j)
+        for (index i = 0; i < n; ++i) packed.push_back(whole(i, j));
+      x.Z.random(99);
+      const Matrix<T> others = x.Z;
+      x.integers[0] = take_interval(x.result.eigen, all.data(), vectors ? packed.data() : nullptr);
+      ASSERT_EQ(x.integers[0], 3);
+      for (index j = 0; j < n; ++j)
+        for (index i = 0; i < n; ++i)
+          ASSERT_EQ(x.Z(i, j), vectors && j < 3 ? whole(i, j + 2) : others(i, j)) << i << ", " << j;
+      EXPECT_EQ(x.w[2], all[4]);
+      EXPECT_EQ(x.w[3], R(0));
+      ASSERT_LE(x.judged().ratio, 5);
+      x.integers[0] = 2;
+      EXPECT_EQ(x.judged().ratio, HUGE_VAL) << "too few";
+      x.integers[0] = 4;
+      EXPECT_EQ(x.judged().ratio, HUGE_VAL) << "one that is none";
+      x.integers[0] = n + 1;
+      EXPECT_EQ(x.judged().ratio, HUGE_VAL);
+      x.integers[0] = 3;
+      x.w[1] += (all[4] - all[3]) / 4;
+      EXPECT_GT(x.judged().ratio, 20);
+      x.w[1] = all[3];
+      for (SygvArgs<T>* call : {&x.before, &x.result}) call->eigen.vl = (all[2] + all[3]) / 2;
+      EXPECT_EQ(x.judged().ratio, HUGE_VAL) << "one that lies below it";
+      for (SygvArgs<T>* call : {&x.before, &x.result}) call->eigen.vl = all[0] - R(1);
+      EXPECT_EQ(x.judged().ratio, HUGE_VAL) << "two are missing";
+      if (!vectors) continue;
+      for (SygvArgs<T>* call : {&x.before, &x.result}) call->eigen.vl = (all[1] + all[2]) / 2;
+      ASSERT_LE(x.judged().ratio, 5);
+      x.Z(2, 2) += R(0.5);
+      EXPECT_GT(x.judged().ratio, 20);
     }
 }
 

@@ -114,7 +114,6 @@ bool might_go(Reason reason) {
     case Reason::of_library:
     case Reason::of_interval:
     case Reason::of_left:
-    case Reason::of_type:
     case Reason::of_columns:
     case Reason::of_form:
     case Reason::of_batch:
