@@ -676,7 +676,10 @@ struct EigenExpert {
     return in.letter(range) == 'I' ? in.integer(iu) - in.integer(il) + 1 : in.integer(n);
   }
   static void describe(Described x) {
-    if (generalized) x.call.require(x.size(ibtype) == 1);  // the device computes no other
+    if (generalized) {
+      const index type = x.size(ibtype);
+      x.call.require(type >= 1 && type <= 3);
+    }
     const bool vectors = x.letter(jobz, "NV") == 'V';
     const bool some = x.letter(range, "AI") == 'I';
     const Part part = part_of_letter(x.letter(uplo, "UL"));
