@@ -50,17 +50,17 @@ class PolarSvd {
         rows_(std::max(p.m, p.n)),
         cols_(p.count()) {}
 
-  /// False: the backend has failed, and nothing has been written.  Waits until most of it has been done.
+  /// False: the backend has failed, and of the caller's nothing but s may have been written.  Waits until most of it
+  /// has been done.
   bool run() {
     if (cols_ == 0) return say(false);
     const index made = rows_ == cols_ || !vectors_ ? cols_ : std::max(cols_, wide_ ? p_.vt_rows : p_.u_cols);
-    const Room room(means_), reflectors(means_), decomposed(means_);
+    Room room(means_);
     T *Q = nullptr, *tau = nullptr, *S = nullptr, *U = nullptr, *V = nullptr;
-    if (rows_ > cols_ && !(reflectors.part(rows_ * made, Q) && reflectors.part(cols_, tau))) return false;
-    if (!room.part(cols_ * cols_, S) || !decomposed.part(cols_ * cols_, U) || !decomposed.part(cols_ * cols_, V))
-      return false;
+    if (rows_ > cols_ && !(room.part(rows_ * made, Q) && room.part(cols_, tau))) return false;
+    if (!room.part(cols_ * cols_, S) || !room.part(cols_ * cols_, U) || !room.part(cols_ * cols_, V)) return false;
     if (!take_matrix(rows_ > cols_ ? Q : S)) return false;
-    if (rows_ > cols_ && !(means_.reflect(rows_, cols_, Q, tau) && set_to_zero(cols_, cols_, S, cols_) &&
+    if (rows_ > cols_ && !(means_.reflect(rows_, cols_, Q, tau) && set_to_zero(precision, cols_, cols_, S, cols_) &&
                            assign(Part::upper, cols_, cols_, Q, rows_, S, cols_)))
       return false;
     R* const s = static_cast<R*>(p_.s);
@@ -100,7 +100,8 @@ class PolarSvd {
     Room(const Room&) = delete;
     Room& operator=(const Room&) = delete;
     template <class X>
-    bool part(index count, X*& at) const {
+    bool part(index count, X*& at) {
+      parts_.reserve(parts_.size() + 1);
       at = static_cast<X*>(means_.take(static_cast<std::size_t>(count) * sizeof(X)));
       if (at) parts_.push_back(at);
       return at;
@@ -108,7 +109,7 @@ class PolarSvd {
 
    private:
     Means& means_;
-    mutable std::vector<void*> parts_;
+    std::vector<void*> parts_;
   };
 
   bool multiply(Op of_a, Op of_b, index m, index n, index k, R alpha, const T* A, index lda, const T* B, index ldb,
@@ -164,9 +165,19 @@ class PolarSvd {
                              .conjugated = turned});
   }
   bool set_to_identity(index n, T* C) { return assign(Part::whole, n, n, nullptr, 1, C, n); }
-  /// Far from an identity's diagonal.
-  bool set_to_zero(index m, index n, void* C, index ldc) {
-    return assign(Part::whole, m, n, nullptr, 1, C, ldc, false, m + n);
+  /// What an identity has far from its diagonal.
+  bool set_to_zero(Precision of, index m, index n, void* C, index ldc) {
+    return means_.ask(Assign{.precision = of,
+                             .part = Part::whole,
+                             .strict = false,
+                             .transposed = false,
+                             .m = m,
+                             .n = n,
+                             .below = m + n,
+                             .A = nullptr,
+                             .lda = 1,
+                             .C = C,
+                             .ldc = ldc});
   }
   /// to := by * x + y, of n x n
   bool combine(index n, R by, const T* x, const T* y, T* to) {
@@ -220,7 +231,7 @@ class PolarSvd {
   /// S = U diag(s) V^H of order n, all without gaps; S is clobbered.  Without vectors U and V are, too.
   /// @param scale  |A| in Frobenius's norm; negative: S is A
   bool decompose(index n, T* S, R* s, T* U, T* V, R scale, int stage = 0) {
-    const Room room(means_);
+    Room room(means_);
     Stage own{.n = n};
     T* spare = nullptr;
     own.solving = trsm_way(precision, n, n);
@@ -238,8 +249,9 @@ class PolarSvd {
       found_ = is_bearable(length);
       if (!found_) return true;
     }
-    if (!(length > epsilon / 4 * scale))
-      return set_to_zero_reals(n, s) && set_to_identity(n, U) && set_to_identity(n, V);
+    if (!std::isfinite(length)) return found_ = false, true;
+    if (length <= epsilon / 4 * scale)
+      return set_to_zero(precision_of<R>, n, 1, s, n) && set_to_identity(n, U) && set_to_identity(n, V);
     if (stage == most_stages) return found_ = false, true;
     if (!measure(n, U, length, V, spare, size) || !assign(Part::whole, n, n, S, n, own.X, n) ||
         !converge(own, size, U, V, spare))
@@ -257,6 +269,7 @@ class PolarSvd {
     // V's columns of small singular values have eps / lowest of those of smaller ones in them, which X does not take to
     // length 1: the square of that is what U's are off by.
     if (single && !orthonormalize(own, large, U, spare)) return false;
+    if (!found_) return true;
     return large == n || decompose_rest(own, S, s, U, V, spare, large, scale, stage);
   }
 
@@ -273,7 +286,7 @@ class PolarSvd {
   /// V's columns from `large` on, and what is orthogonal to U's before.
   bool decompose_rest(Stage& own, T* S, R* s, T* U, T* V, T* spare, index large, R scale, int stage) {
     const index n = own.n, rest = n - large;
-    const Room room(means_);
+    Room room(means_);
     T *tau = nullptr, *left = nullptr, *right = nullptr;
     if (!room.part(large, tau) || !room.part(rest * rest, left) || !room.part(rest * rest, right)) return false;
     T *const Q = own.X, *const basis = Q + large * n, *const others = V + large * n;
@@ -281,10 +294,33 @@ class PolarSvd {
            means_.form(n, n, large, Q, tau) &&
            multiply(Op::none, Op::none, n, rest, n, 1, S, n, others, n, 0, spare, n) &&
            multiply(adjoint, Op::none, rest, rest, n, 1, basis, n, spare, n, 0, S, rest) &&
-           decompose(rest, S, s + large, left, right, scale, stage + 1) &&
+           decompose(rest, S, s + large, left, right, scale, stage + 1) && limit_to_first(rest, s + large - 1) &&
            multiply(Op::none, Op::none, n, rest, rest, 1, basis, n, left, rest, 0, U + large * n, n) &&
            multiply(Op::none, Op::none, n, rest, rest, 1, others, n, right, rest, 0, spare, n) &&
            assign(Part::whole, n, rest, spare, n, others, n);
+  }
+
+  /// s[1] to s[n], which descend, become s[0] where they are more: by roundings, as each stage has its own.
+  bool limit_to_first(index n, R* s) {
+    if (!found_) return true;
+    std::vector<R> values(static_cast<std::size_t>(n + 1));
+    if (!means_.read(s, 1, n + 1, values.data())) return false;
+    index same = 1;  // as s[0], from the beginning on
+    while (same <= n && values[static_cast<std::size_t>(same)] > values[0]) ++same;
+    for (index made = 1; made < same;) {
+      const index more = std::min(made, same - made);
+      if (!means_.ask(Combination{.precision = precision_of<R>,
+                                  .rows = more,
+                                  .cols = 1,
+                                  .sources = 1,
+                                  .targets = 1,
+                                  .source = {{s, more, false}},
+                                  .target = {{s + made, more, {1}}},
+                                  .scale = nullptr}))
+        return false;
+      made += more;
+    }
+    return true;
   }
 
   static constexpr Op adjoint = std::is_same_v<T, R> ? Op::transpose : Op::conjugate;
@@ -292,20 +328,6 @@ class PolarSvd {
   static bool is_bearable(R length) {
     constexpr int exponent = single ? 39 : 458;  // beyond, LAPACK's drivers would scale it: sqrt(safe minimum) / eps
     return std::isfinite(length) && length > 0 && std::abs(std::ilogb(length)) <= exponent;
-  }
-
-  bool set_to_zero_reals(index n, R* x) {
-    return means_.ask(Assign{.precision = precision_of<R>,
-                             .part = Part::whole,
-                             .strict = false,
-                             .transposed = false,
-                             .m = n,
-                             .n = 1,
-                             .below = n + 1,
-                             .A = nullptr,
-                             .lda = 1,
-                             .C = x,
-                             .ldc = n});
   }
 
   /// The square root of the sum of a diagonal, which says how large the matrix is that this one is a Gram matrix of.
@@ -339,7 +361,7 @@ class PolarSvd {
   bool orthonormalize(Stage& own, index cols, T* U, T* gram) {
     Trsm solve = system(own, adjoint, gram, U);
     solve.n = cols;
-    return multiply_by_itself(own.n, cols, U, 0, gram) && factor(own, cols, gram) && means_.ask(solve);
+    return multiply_by_itself(own.n, cols, U, 0, gram) && factor(own, cols, gram) && means_.ask(solve) && hear(own);
   }
 
   Trsm system(const Stage& own, Op op, const T* L, T* B, bool prepared = false) const {
@@ -426,16 +448,20 @@ class PolarSvd {
                           .w = s,
                           .failed = flag(own)}))
       return false;
-    std::vector<T> said(static_cast<std::size_t>(own.asked));
-    if (!means_.read(own.said, 1, own.asked, said.data()) || !read_reals(s, n, values)) return false;
-    for (const T& x : said) found_ = found_ && std::real(x) == 0;
+    if (!hear(own) || !means_.read(s, 1, n, values.data())) return false;
     for (const R value : values) found_ = found_ && std::isfinite(value);
     large = std::find_if(values.begin(), values.end(), [&](R value) { return !(-value >= R(1.25) * lowest * size); }) -
             values.begin();
     found_ = found_ && large > 0;
     return true;
   }
-  bool read_reals(const R* from, index n, std::vector<R>& to) { return means_.read(from, 1, n, to.data()); }
+  /// What operations have said so far.
+  bool hear(const Stage& own) {
+    std::vector<T> said(static_cast<std::size_t>(own.asked));
+    if (!means_.read(own.said, 1, own.asked, said.data())) return false;
+    for (const T& x : said) found_ = found_ && std::real(x) == 0;
+    return true;
+  }
 
   const Svd& p_;
   Means& means_;

@@ -58,7 +58,7 @@ struct ListOperands final : Visitor {
                    {at.get(), x.rows, x.cols, x.ld, at.element_size(), x.part},
                    x.reads,
                    x.writes,
-                   false,
+                   x.aside,
                    at.integers() != nullptr});
   }
   void workspace(const char* name, Pointer at, index& size, Asked<index>) override { add(name, at, size); }

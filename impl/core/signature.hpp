@@ -46,6 +46,7 @@ struct Use {
   index rows, cols, ld;
   bool reads, writes;
   Part part = Part::whole;  ///< of a triangle nothing else is touched
+  bool aside = false;       ///< neither read nor written, as far as anybody knows before the call; else as a workspace
 };
 
 /// An operand of a call, as it lies in the program's memory.

@@ -578,7 +578,10 @@ struct EigenResults {
 
   template <class X, class See>
   static constexpr void describe(X& x, See& see, const auto& least_work) {
-    const auto column = [](index rows) { return Use{rows, 1, std::max<index>(1, rows), kept, true}; };
+    // Of an interval nobody knows before how many there are, and LAPACK leaves the others as they were.
+    const auto column = [&x](index rows) {
+      return Use{rows, 1, std::max<index>(1, rows), kept || x.range == EigenRange::interval, true};
+    };
     if constexpr (chooses) {
       see.real_scalar("vl", x.vl, x.range == EigenRange::interval);
       see.real_scalar("vu", x.vu, x.range == EigenRange::interval);
@@ -589,10 +592,15 @@ struct EigenResults {
     }
     see.operand("w", x.w, [&] { return column(x.n); });
     if constexpr (chooses) {
-      // Of an interval's vectors nobody knows before how many there is room for.
+      // Nor for how many vectors there is room.
       see.operand("Z", x.Z, [&] {
         const bool is_known = x.vectors && x.range != EigenRange::interval;
-        return Use{x.vector_rows(), x.shape().count, x.ldz, kept && is_known, is_known};
+        return Use{.rows = x.vector_rows(),
+                   .cols = x.shape().count,
+                   .ld = x.ldz,
+                   .reads = kept && is_known,
+                   .writes = is_known,
+                   .aside = !is_known};
       });
       see.integer("ldz", x.ldz);
       if constexpr (!is_evx) see.operand("isuppz", x.of_vectors, [&] { return column(x.count_of_vectors()); });

@@ -10,6 +10,7 @@
 #include "impl/core/any_overlap.hpp"
 #include "impl/core/library_call.hpp"
 #include "impl/core/undestroyed.hpp"
+#include "impl/eigen/interval.hpp"
 #include "impl/eigen/syevd_plan.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
@@ -114,21 +115,21 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   operands.locate(backend);
   const EigenShape shape = args.shape();
   const bool interval = args.range == EigenRange::interval;
-  const bool a_there = operands[operand_a].out_of_reach(), z_there = operands[operand_z].out_of_reach(),
-             w_there = operands[operand_w].out_of_reach();
+  const bool a_there = operands[operand_a].out_of_reach(), w_there = operands[operand_w].out_of_reach(),
+             z_there = interval ? is_there(backend, args) : operands[operand_z].out_of_reach();
   if (operands[operand_of_vectors].out_of_reach()) return {Reason::no_route};
   if (interval && (a_there || z_there || w_there)) return {Reason::of_interval};
+  if (!has_room_for_vectors(args)) return {Reason::no_room};
   if (!a_there && !z_there && !syevd_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const index count = elements_of_reals(shape.count, precision_of<T>);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), failed(1);
   // All of them come home, since how many there are in an interval is known with them.
-  const bool apart = shape.apart && !interval;
-  const auto vectors = std::make_unique_for_overwrite<T[]>(
-      shape.apart && interval ? static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.n) : 0);
+  const auto vectors = room_for_vectors(args);
+  const bool apart = shape.apart && !vectors;
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = apart ? 2 : 1;
   planned.own = {{values.data(), count}, {failed.data(), 1}};
-  if (shape.apart && interval) planned.own.insert(planned.own.begin(), {vectors.get(), shape.n});
+  if (vectors) planned.own.insert(planned.own.begin(), {vectors.get(), shape.n});
   if (w_there) planned.own[0].placed = {.device = args.w, .ld = count, .in_place = true};
   bool none = false;
   planned.sound = [&] {
@@ -136,21 +137,14 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
     return !none || a_there || z_there || w_there;
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_syevd(shape, precision_of<T>, at[operand_a].device != nullptr, apart && at[operand_z].device != nullptr,
-                      w_there);
+    Plan plan = plan_syevd(shape, precision_of<T>, at[operand_a].device != nullptr,
+                           apart && at[operand_z].device != nullptr, w_there);
+    return vectors ? of_own(std::move(plan), 1) : plan;
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
   index found = none ? 0 : shape.count;
-  if (ending.computed && !w_there) {
-    const auto* const all = reinterpret_cast<const Real<T>*>(values.data());
-    if (interval) {
-      found = take_interval(args, all, shape.apart ? vectors.get() : nullptr);
-    } else {
-      std::copy_n(all, shape.count, args.w);
-      // LAPACK leaves anything there; the same call is to have the same bits.
-      std::fill(args.w + shape.count, args.w + shape.n, Real<T>(0));
-    }
-  }
+  if (ending.computed && !w_there)
+    found = hand_over(args, reinterpret_cast<const Real<T>*>(values.data()), vectors.get());
   if (ending.computed) say_besides(args, found);
   if (none && !ending.computed) ending.reason = Reason::not_converged;
   ending.info = none;

@@ -12,6 +12,7 @@
 #include "impl/core/any_overlap.hpp"
 #include "impl/core/library_call.hpp"
 #include "impl/core/undestroyed.hpp"
+#include "impl/eigen/interval.hpp"
 #include "impl/eigen/syevd.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
@@ -137,21 +138,21 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const auto there = [&](std::size_t operand) { return operands[operand].out_of_reach(); };
   const bool w_there = there(operand_w),
              any_there = there(operand_a) || there(operand_b) || there(operand_z) || w_there;
-  const bool interval = x.range == EigenRange::interval, apart = shape.apart && !interval;
   if (there(operand_of_vectors)) return {Reason::no_route};
-  if (interval && any_there) return {Reason::of_interval};
+  if (x.range == EigenRange::interval && (any_there || is_there(backend, x))) return {Reason::of_interval};
+  if (!has_room_for_vectors(x)) return {Reason::no_room};
   if (!any_there && !sygv_fits(args.itype, shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const PotrfCut cut = sygv_cut(shape.n, precision_of<T>);
   const index count = elements_of_reals(shape.count, precision_of<T>), panels = cut.panels(shape.n);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), pivots(static_cast<std::size_t>(panels)),
       failed(1);
   // All of them come home, since how many there are in an interval is known with them.
-  const auto vectors = std::make_unique_for_overwrite<T[]>(
-      shape.apart && interval ? static_cast<std::size_t>(shape.n) * static_cast<std::size_t>(shape.n) : 0);
+  const auto vectors = room_for_vectors(x);
+  const bool apart = shape.apart && !vectors;
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = apart ? 3 : 2;
   planned.own = {{values.data(), count}, {pivots.data(), panels}, {failed.data(), 1}};
-  if (shape.apart && interval) planned.own.insert(planned.own.begin(), {vectors.get(), shape.n});
+  if (vectors) planned.own.insert(planned.own.begin(), {vectors.get(), shape.n});
   if (w_there) planned.own[0].placed = {.device = x.w, .ld = count, .in_place = true};
   index info = 0;
   // Without a factor of B nothing that comes home means anything.
@@ -163,22 +164,17 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
     const auto held = [&](std::size_t operand) { return at[operand].device != nullptr; };
-    return plan_sygv(args.itype, shape, precision_of<T>, cut,
-                     {held(operand_a), held(operand_b), apart && held(operand_z), w_there});
+    Plan plan = plan_sygv(args.itype, shape, precision_of<T>, cut,
+                          {held(operand_a), held(operand_b), apart && held(operand_z), w_there});
+    return vectors ? of_own(std::move(plan), 2) : plan;
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
   // What is in the host's memory is what it was, and of what is in device memory the library underneath knows nothing.
   if (info > shape.n && any_there) ending.computed = true;
   index found = info == 0 ? shape.count : 0;
   if (ending.computed && !w_there && info <= shape.n) {  // with no factor of B, LAPACK does not write w
-    const auto* const all = reinterpret_cast<const Real<T>*>(values.data());
-    if (interval) {
-      found = take_interval(x, all, shape.apart ? vectors.get() : nullptr);
-    } else {
-      std::copy_n(all, shape.count, x.w);
-      // LAPACK leaves anything there; the same call is to have the same bits.
-      std::fill(x.w + shape.count, x.w + shape.n, Real<T>(0));
-    }
+    const index handed = hand_over(x, reinterpret_cast<const Real<T>*>(values.data()), vectors.get());
+    if (info == 0) found = handed;
   }
   if (ending.computed) say_besides(x, found);
   if (info > 0 && !ending.computed) ending.reason = info > shape.n ? Reason::not_definite : Reason::not_converged;

@@ -1,20 +1,26 @@
 #include "impl/svd/gesdd_plan.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <utility>
 #include <vector>
 
 namespace blaslift {
 namespace {
 
-// Matrices of A's size beside A and the vectors, where A is square: five that a decomposition works in, what the
-// device's library needs for an eigenproblem, and what smaller matrices of later stages take (kernels/polar_svd.hpp).
-constexpr double beside = 10;
+// Matrices of A's size beside A and the vectors, where A is square: five that a decomposition works in, and five more
+// of the device's library for an eigenproblem, or four of a second stage with nearly as large a matrix and what is left
+// of that (kernels/polar_svd.hpp).  A third one as large as that may find no room.
+constexpr double beside = 13;
 
 }  // namespace
 
 bool svd_fits(const SvdShape& shape, Precision precision, std::size_t memory) {
   const auto [m, n, u_cols, vt_rows, u_in_a, vt_in_a] = shape;
+  // The device's library numbers elements of its QR by 32 bits.
+  const index longer = std::max(m, n), shorter = std::min(m, n), made = std::max({shorter, m < n ? vt_rows : u_cols});
+  if (longer > shorter && shorter > 0 && longer > std::numeric_limits<std::int32_t>::max() / made) return false;
   const auto elements = [](index rows, index cols) { return static_cast<double>(rows) * static_cast<double>(cols); };
   // All vectors of the longer side are made twice: by the library, and where they are asked for.
   const double whole = u_cols > n ? elements(m, m) : vt_rows > m ? elements(n, n) : 0;

@@ -6,7 +6,7 @@
 
 namespace blaslift {
 
-/// Everything in host memory.  Throws std::bad_alloc, before anything has been written.
+/// Everything in host memory.  Throws std::bad_alloc, before anything but s has been written.
 /// @param ask  computes an operation
 void decompose(const Svd& matrix, const std::function<void(const Operation&)>& ask);
 

@@ -264,14 +264,47 @@ TYPED_TEST(SingularValues, OfMatricesWithoutFullRankAreRight) {
     }
 }
 
+/// U diag(values) V^T with cosines for vectors.
+template <class T>
+Decomposed<T> with_values(index m, index n, const std::vector<long double>& values) {
+  const long double pi = std::acos(-1.0L);
+  const auto cosines = [&](index order) {
+    std::vector<long double> all;
+    for (index q = 0; q < static_cast<index>(values.size()); ++q)
+      for (index i = 0; i < order; ++i)
+        all.push_back(std::cos(pi * static_cast<long double>((2 * i + 1) * q) / static_cast<long double>(2 * order)) *
+                      std::sqrt((q == 0 ? 1.0L : 2.0L) / static_cast<long double>(order)));
+    return all;
+  };
+  const std::vector<long double> left = cosines(m), right = cosines(n);
+  Decomposed<T> matrix(m, n, 1, 5);
+  for (index j = 0; j < n; ++j)
+    for (index i = 0; i < m; ++i) {
+      long double sum = 0;
+      for (index q = 0; q < matrix.k; ++q)
+        sum += left[static_cast<std::size_t>(i + q * m)] * values[static_cast<std::size_t>(q)] *
+               right[static_cast<std::size_t>(j + (matrix.k - 1 - q) * n)];
+      matrix.A(i, j) = T(static_cast<Real<T>>(sum));
+    }
+  return matrix;
+}
+template <class T>
+void expect_values(Decomposed<T> matrix, const std::vector<long double>& values) {
+  for (const index vectors : {matrix.k, index{0}}) {
+    const auto result = matrix.with(vectors, vectors).run();
+    matrix.expect_right(result);
+    for (index q = 0; q < matrix.k && !testing::Test::HasFailure(); ++q)
+      ASSERT_LE(std::fabs(static_cast<long double>(result.s[static_cast<std::size_t>(q)]) -
+                          values[static_cast<std::size_t>(q)]),
+                matrix.few())
+          << q << " of " << matrix.describe();
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
 /// Of which a decomposition by stages finds some in each.
 TYPED_TEST(SingularValues, ThatFallFarAreRight) {
   using T = TypeParam;
-  const long double pi = std::acos(-1.0L);
-  const auto cosine = [&](index i, index q, index order) {
-    return std::cos(pi * static_cast<long double>((2 * i + 1) * q) / static_cast<long double>(2 * order)) *
-           std::sqrt((q == 0 ? 1.0L : 2.0L) / static_cast<long double>(order));
-  };
 #ifdef CONFORMANCE_BRIEF
   constexpr int falls[] = {12, 30};
 #else
@@ -280,30 +313,29 @@ TYPED_TEST(SingularValues, ThatFallFarAreRight) {
   for (const auto& [m, n] : {std::pair<index, index>{60, 60}, {75, 40}, {40, 75}})
     for (const int digits : falls)
       for (const bool all_but_one : {false, true}) {
-        Decomposed<T> matrix(m, n, 1, 5);
-        const index k = matrix.k;
+        const index k = std::min(m, n);
         std::vector<long double> values;
         for (index q = 0; q < k; ++q)
           values.push_back(std::pow(10.0L, -digits * static_cast<long double>(all_but_one ? q == k - 1 : q) /
                                                static_cast<long double>(all_but_one ? 1 : k - 1)));
-        for (index j = 0; j < n; ++j)
-          for (index i = 0; i < m; ++i) {
-            long double sum = 0;
-            for (index q = 0; q < k; ++q)
-              sum += cosine(i, q, m) * values[static_cast<std::size_t>(q)] * cosine(j, k - 1 - q, n);
-            matrix.A(i, j) = T(static_cast<Real<T>>(sum));
-          }
-        for (const index vectors : {k, index{0}}) {
-          const auto result = matrix.with(vectors, vectors).run();
-          matrix.expect_right(result);
-          for (index q = 0; q < k && !testing::Test::HasFailure(); ++q)
-            ASSERT_LE(std::fabs(static_cast<long double>(result.s[static_cast<std::size_t>(q)]) -
-                                values[static_cast<std::size_t>(q)]),
-                      matrix.few())
-                << q << " of 1e-" << digits << ", " << matrix.describe();
-          if (testing::Test::HasFailure()) return;
-        }
+        expect_values(with_values<T>(m, n, values), values);
+        ASSERT_FALSE(testing::Test::HasFailure()) << "down to 1e-" << digits;
       }
+}
+
+/// Many that lie where a stage ends, which each stage finds with roundings of its own: in order all the same.
+TYPED_TEST(SingularValues, ThatLieAtAStagesEndDescend) {
+  using T = TypeParam;
+  constexpr index n = 120;
+  for (const long double end : {1e-5L, 1e-7L})
+    for (const long double spread : {4.0L, 1.0L}) {
+      std::vector<long double> values{1};
+      for (index q = 1; q < n; ++q)
+        values.push_back(1.25125L * end *
+                         (spread == 1 ? 1 : 1.6L - 1.2L * static_cast<long double>(q) / static_cast<long double>(n)));
+      expect_values(with_values<T>(n, n, values), values);
+      ASSERT_FALSE(testing::Test::HasFailure()) << static_cast<double>(end) << ", " << static_cast<double>(spread);
+    }
 }
 
 /// The identity has full rank.

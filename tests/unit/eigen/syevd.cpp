@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/core/args.hpp"
+#include "impl/eigen/interval.hpp"
 #include "impl/eigen/syevd.hpp"
 #include "impl/eigen/syevd_plan.hpp"
 #include "impl/route/built_in_profiles.hpp"
@@ -343,10 +344,11 @@ TEST(SyevdInterval, IsComparedWithAllThereAre) {
   EXPECT_EQ(first({-1, -0.999, 0}, -1.5, 1), 1);
   EXPECT_EQ(first({-0.999, 0}, -0.9995, 1), 2);
   EXPECT_EQ(first({-0.998, -0.997, 0}, -0.9995, 1), 1) << "both may be in it";
+  EXPECT_EQ(first({-0.9991}, -0.9995, -0.5), 2) << "the nearer one";
   EXPECT_EQ(first({0}, -0.9995, 1), 3) << "or neither";
   EXPECT_EQ(first({-1, 0}, -1.5, 1), std::nullopt) << "one is missing";
   EXPECT_EQ(first({-1, -0.999, 0, 0.5}, -1.5, 1), std::nullopt) << "one is none";
-  EXPECT_EQ(first({-2, -1, -0.999, 0}, -1.5, 1), std::nullopt) << "one is not in it";
+  EXPECT_EQ(first({-3, -1, -0.999, 0}, -1.5, 1), std::nullopt) << "one is not in it";
   EXPECT_EQ(first({}, 3, 4), 5);
   EXPECT_EQ(first({}, 1, 4), std::nullopt);
 }

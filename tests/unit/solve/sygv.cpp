@@ -9,6 +9,7 @@
 
 #include "compat/builtin.hpp"
 #include "impl/core/args.hpp"
+#include "impl/eigen/interval.hpp"
 #include "impl/eigen/syevd.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
@@ -596,7 +597,7 @@ TYPED_TEST(SygvJudge, KnowsHowManyAnIntervalHas) {
         for (index i = 0; i < n; ++i) packed.push_back(whole(i, j));
       x.Z.random(99);
       const Matrix<T> others = x.Z;
-      x.integers[0] = take_interval(x.result.eigen, all.data(), vectors ? packed.data() : nullptr);
+      x.integers[0] = hand_over(x.result.eigen, all.data(), vectors ? packed.data() : nullptr);
       ASSERT_EQ(x.integers[0], 3);
       for (index j = 0; j < n; ++j)
         for (index i = 0; i < n; ++i)

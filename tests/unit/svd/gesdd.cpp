@@ -233,13 +233,18 @@ TEST(SvdFits, WithWhatALibraryWorksInOrNotAtAll) {
   const auto fits = [](index m, index n, SvdJob job, std::size_t memory) {
     return svd_fits(args_of<double>(SvdDriver::gesdd, job, job, m, n).shape(), Precision::d, memory);
   };
-  EXPECT_TRUE(fits(1000, 1000, SvdJob::none, 88'000'000));
-  EXPECT_FALSE(fits(1000, 1000, SvdJob::none, 87'999'999));
-  EXPECT_TRUE(fits(1000, 1000, SvdJob::some, 104'000'000));
-  EXPECT_FALSE(fits(1000, 1000, SvdJob::some, 103'999'999));
-  EXPECT_TRUE(fits(2000, 500, SvdJob::all, 154'000'000));
-  EXPECT_FALSE(fits(2000, 500, SvdJob::all, 153'999'999));
+  EXPECT_TRUE(fits(1000, 1000, SvdJob::none, 112'000'000));
+  EXPECT_FALSE(fits(1000, 1000, SvdJob::none, 111'999'999));
+  EXPECT_TRUE(fits(1000, 1000, SvdJob::some, 128'000'000));
+  EXPECT_FALSE(fits(1000, 1000, SvdJob::some, 127'999'999));
+  EXPECT_TRUE(fits(2000, 500, SvdJob::all, 178'000'000));
+  EXPECT_FALSE(fits(2000, 500, SvdJob::all, 177'999'999));
   EXPECT_FALSE(fits((index{1} << 31) - 1, (index{1} << 31) - 1, SvdJob::none, std::size_t{1} << 40));
+  for (const bool wide : {false, true}) {  // a Q of 2.5e9 elements
+    const index m = wide ? 1000 : 50000, n = wide ? 50000 : 1000;
+    EXPECT_TRUE(fits(m, n, SvdJob::some, std::size_t{1} << 40));
+    EXPECT_FALSE(fits(m, n, SvdJob::all, std::size_t{1} << 40));
+  }
 }
 
 /// Double precision, on the device; what decisions expect is near it.
