@@ -375,7 +375,6 @@ def bookkeeping_errors(
             allowed |= {OF_COLUMNS, SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()
             allowed |= {OF_FORM} if name in REDUCTION_QS else set()
-            allowed |= {OF_INTERVAL} if name in SYEVRS + SYEVXS + SYGVXS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:

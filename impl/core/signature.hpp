@@ -54,7 +54,7 @@ struct CheckedOperand {
   const char* name;  ///< as in BLAS's documentation
   Stored stored;
   bool reads, writes;
-  bool scratch = false;   ///< a workspace, whose contents are nobody's before and afterwards
+  bool scratch = false;   ///< a workspace, or what is written as far as a result says: not copied, nor compared
   bool integers = false;  ///< its elements are no numbers
 };
 

@@ -11,7 +11,6 @@
 #include "impl/core/args.hpp"
 #include "impl/core/host_memory.hpp"
 #include "impl/plan/plan.hpp"
-#include "kernels/backend.hpp"
 
 namespace blaslift {
 
@@ -19,12 +18,6 @@ namespace blaslift {
 template <class T>
 index known_columns(const SyevdArgs<T>& x) {
   return x.range == EigenRange::interval ? 1 : x.shape().count;
-}
-/// Whether the vectors of an interval would go to device memory, of which operands know nothing.
-template <class T>
-bool is_there(Backend& backend, const SyevdArgs<T>& x) {
-  return x.vectors && x.n > 0 &&
-         backend.memory_kind(x.Z, static_cast<std::size_t>(x.n) * sizeof(T), false) == MemoryKind::on_a_device;
 }
 /// Whether a result is judged without another one.  Of an interval's vectors there is no room for a reference's.
 template <class T>
@@ -49,11 +42,12 @@ std::unique_ptr<T[]> room_for_vectors(const SyevdArgs<T>& x) {
   return x.range == EigenRange::interval && x.vectors ? std::make_unique_for_overwrite<T[]>(n * n) : nullptr;
 }
 /// Whether there is so much memory.
+/// @param kept  matrices of that size beside it, which the call may have to put back
 template <class T>
-bool has_room_for_vectors(const SyevdArgs<T>& x) {
+bool has_room_for_vectors(const SyevdArgs<T>& x, int kept) {
   constexpr double little = 64 << 20;
   const double bytes = x.range == EigenRange::interval && x.vectors
-                           ? static_cast<double>(x.n) * static_cast<double>(x.n) * sizeof(T)
+                           ? (1 + kept) * static_cast<double>(x.n) * static_cast<double>(x.n) * sizeof(T)
                            : 0;
   return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
 }

@@ -91,6 +91,7 @@ Problem problem_of(Routine routine, const SyevdArgs<T>& x) {
 template <class T>
 Operands operands_of(Place& place, const SyevdArgs<T>& x, bool ephemeral) {
   const EigenShape shape = x.shape();
+  const bool interval = x.range == EigenRange::interval;
   const index besides = x.count_of_vectors();
   return Operands(place,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.written()},
@@ -98,7 +99,9 @@ Operands operands_of(Place& place, const SyevdArgs<T>& x, bool ephemeral) {
                     .reads = true,
                     .destroyed = true},
                    {.stored = {x.Z, shape.apart ? x.n : 0, known_columns(x), std::max<index>(1, x.ldz), sizeof(T)},
-                    .writes = shape.apart && x.range != EigenRange::interval},
+                    .writes = shape.apart && !interval,
+                    .reads = interval,  // or nobody would look where it is
+                    .vector = interval},
                    {.stored = {x.w, shape.count, 1, std::max<index>(1, shape.count), sizeof(Real<T>)},
                     .writes = true,
                     .vector = true},
@@ -115,11 +118,11 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   operands.locate(backend);
   const EigenShape shape = args.shape();
   const bool interval = args.range == EigenRange::interval;
-  const bool a_there = operands[operand_a].out_of_reach(), w_there = operands[operand_w].out_of_reach(),
-             z_there = interval ? is_there(backend, args) : operands[operand_z].out_of_reach();
+  const bool a_there = operands[operand_a].out_of_reach(), z_there = operands[operand_z].out_of_reach(),
+             w_there = operands[operand_w].out_of_reach();
   if (operands[operand_of_vectors].out_of_reach()) return {Reason::no_route};
   if (interval && (a_there || z_there || w_there)) return {Reason::of_interval};
-  if (!has_room_for_vectors(args)) return {Reason::no_room};
+  if (!has_room_for_vectors(args, 0)) return {Reason::no_room};
   if (!a_there && !z_there && !syevd_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const index count = elements_of_reals(shape.count, precision_of<T>);
   std::vector<T> values(w_there ? 0 : static_cast<std::size_t>(count)), failed(1);
@@ -143,8 +146,10 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   };
   Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
   index found = none ? 0 : shape.count;
-  if (ending.computed && !w_there)
-    found = hand_over(args, reinterpret_cast<const Real<T>*>(values.data()), vectors.get());
+  if (ending.computed && !w_there) {
+    const index handed = hand_over(args, reinterpret_cast<const Real<T>*>(values.data()), vectors.get());
+    if (!none) found = handed;
+  }
   if (ending.computed) say_besides(args, found);
   if (none && !ending.computed) ending.reason = Reason::not_converged;
   ending.info = none;

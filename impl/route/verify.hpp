@@ -56,7 +56,7 @@ bool always(const Args&) {
 }
 
 /// A call as verification sees it.  Addresses of operands come in the order of `operands`; those that are neither read
-/// nor written are the program's.
+/// nor written are the program's, or, as scratch, private ones of each run after the first.
 class Checkable {
  public:
   virtual ~Checkable() = default;

@@ -107,6 +107,7 @@ template <class T>
 Operands operands_of(Place& place, const SygvArgs<T>& args, bool ephemeral) {
   const SyevdArgs<T>& x = args.eigen;
   const EigenShape shape = x.shape();
+  const bool interval = x.range == EigenRange::interval;
   const index besides = x.count_of_vectors();
   return Operands(place,
                   {{.stored = {x.A, x.n, x.n, x.lda, sizeof(T), x.written()},
@@ -118,7 +119,9 @@ Operands operands_of(Place& place, const SygvArgs<T>& args, bool ephemeral) {
                     .reads = true,
                     .destroyed = true},
                    {.stored = {x.Z, shape.apart ? x.n : 0, known_columns(x), std::max<index>(1, x.ldz), sizeof(T)},
-                    .writes = shape.apart && x.range != EigenRange::interval},
+                    .writes = shape.apart && !interval,
+                    .reads = interval,  // or nobody would look where it is
+                    .vector = interval},
                    {.stored = {x.w, shape.count, 1, std::max<index>(1, shape.count), sizeof(Real<T>)},
                     .writes = true,
                     .vector = true},
@@ -139,8 +142,8 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const bool w_there = there(operand_w),
              any_there = there(operand_a) || there(operand_b) || there(operand_z) || w_there;
   if (there(operand_of_vectors)) return {Reason::no_route};
-  if (x.range == EigenRange::interval && (any_there || is_there(backend, x))) return {Reason::of_interval};
-  if (!has_room_for_vectors(x)) return {Reason::no_room};
+  if (x.range == EigenRange::interval && any_there) return {Reason::of_interval};
+  if (!has_room_for_vectors(x, 1)) return {Reason::no_room};
   if (!any_there && !sygv_fits(args.itype, shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
   const PotrfCut cut = sygv_cut(shape.n, precision_of<T>);
   const index count = elements_of_reals(shape.count, precision_of<T>), panels = cut.panels(shape.n);

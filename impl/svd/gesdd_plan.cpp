@@ -9,10 +9,11 @@
 namespace blaslift {
 namespace {
 
-// Matrices of A's size beside A and the vectors, where A is square: five that a decomposition works in, and five more
-// of the device's library for an eigenproblem, or four of a second stage with nearly as large a matrix and what is left
-// of that (kernels/polar_svd.hpp).  A third one as large as that may find no room.
-constexpr double beside = 13;
+// Matrices of A's size beside A and the vectors, where A is square (kernels/polar_svd.hpp): five that a decomposition
+// works in; four of a second stage with nearly as large a matrix, which few have; and what the device's library needs
+// for an eigenproblem, a bit more than four (syevd_plan.cpp), with a systems' workspace.  A third stage as large as
+// that may find no room, and so does a second one above the order at which the library's QR ends.
+constexpr double beside = 13.5;
 
 }  // namespace
 

@@ -142,8 +142,8 @@ void not_finite(const std::string& driver) {
             for (T& a : p.A) a = make<T>(number(), number());
             p.A[static_cast<std::size_t>(row + col * lda)] = make<T>(x, number());
             p.solve(driver);
-            std::printf("%c%s %c%c %d, %g at %d %d: info %d, %llx\n", letter<T>(), driver.c_str(), jobz, uplo, n, x,
-                        row, col, p.info, hash_of(p));
+            std::printf("%c%s %c%c %d, %g at %d %d: info %d, m %d, %llx\n", letter<T>(), driver.c_str(), jobz, uplo, n,
+                        x, row, col, p.info, p.m, hash_of(p));
           }
 }
 

@@ -852,5 +852,49 @@ TEST(LapackRecord, EveryLengthIsAWord) {
   EXPECT_THROW(cli::RecordedCall<HeevdSignature>{record}, std::runtime_error);
 }
 
+/// What a call with such a range says of an operand.
+template <class S>
+CheckedOperand with_range(EigenRange range, const char* name) {
+  static std::int64_t integers[8];
+  typename S::Args args{};
+  SyevdArgs<double>* eigen = nullptr;
+  if constexpr (std::is_same_v<typename S::Args, SyevdArgs<double>>)
+    eigen = &args;
+  else
+    eigen = &args.eigen;
+  EXPECT_TRUE(S::complete(args));
+  eigen->vectors = true;
+  eigen->n = 3;
+  eigen->lda = eigen->ldz = 4;
+  eigen->range = range;
+  eigen->il = eigen->iu = 2;
+  eigen->m = eigen->of_vectors = eigen->iwork = {integers, true};
+  for (const CheckedOperand& x : list_operands<S>(args))
+    if (x.name == std::string_view(name)) return x;
+  ADD_FAILURE() << "no " << name;
+  return {};
+}
+template <class S>
+void expect_an_intervals_vectors_to_be_nobodys(std::initializer_list<const char*> others) {
+  for (const EigenRange range : {EigenRange::all, EigenRange::indices}) {
+    const CheckedOperand z = with_range<S>(range, "Z");
+    EXPECT_TRUE(z.writes && !z.scratch);
+    EXPECT_EQ(z.stored.cols, range == EigenRange::all ? 3 : 1);
+  }
+  const CheckedOperand z = with_range<S>(EigenRange::interval, "Z");
+  EXPECT_TRUE(z.scratch && !z.reads && !z.writes) << "how many columns there are is not known";
+  EXPECT_EQ(z.stored.cols, 3) << "of a private one";
+  for (const char* name : others) {
+    const CheckedOperand x = with_range<S>(EigenRange::interval, name);
+    EXPECT_TRUE(x.reads && x.writes) << name << ": what lies behind those found may stay as it was";
+  }
+}
+
+TEST(LapackOperands, OfAnIntervalNobodyKnowsHowManyVectorsThereAre) {
+  expect_an_intervals_vectors_to_be_nobodys<SyevrSignature<double>>({"m", "w"});
+  expect_an_intervals_vectors_to_be_nobodys<SyevxSignature<double>>({"m", "w", "ifail"});
+  expect_an_intervals_vectors_to_be_nobodys<SygvxSignature<double>>({"m", "w", "ifail"});
+}
+
 }  // namespace
 }  // namespace blaslift::lapack_signatures_tests
