@@ -117,6 +117,13 @@ EXCUSED = {
     ("_lscov.log", "positive semi-definite weight matrix"),
 }
 
+NEAR = {
+    # By a pseudoinverse of condition 5e9. With the rows in another order, LAPACK itself misses the bound in 52 of 200
+    # tries, by three times at most; and Octave knows that the test fails on some machines (bug 49040).
+    ("_lscov.log", "Longley data"),
+}
+"""Where an error may be some times the bound."""
+
 MOST_EXCUSED = 20
 """Of which 15 or 16 were seen, 10 of them of one 2 x 2 matrix: its eigenvectors, and its singular vectors, in two precisions."""
 
@@ -147,8 +154,12 @@ def is_excused(file: str, test: str, why: str) -> bool:
         return False
     if any(file == of and words in test for of, words in EXCUSED):
         return True
+    near = any(file == of and words in test for of, words in NEAR)
     rows = [ROW.fullmatch(line) for line in table[1].splitlines()]
-    return bool(rows) and all(row and (is_sign(*row.group(1, 2, 3)) or is_rounding(*row.group(3, 4))) for row in rows)
+    return bool(rows) and all(
+        row and (is_sign(*row.group(1, 2, 3)) or is_rounding(*row.group(3, 4)) or (near and float(row[3]) < 10 * float(row[4])))
+        for row in rows
+    )
 
 
 def test_errors(plain: Run, ours: Run) -> list[str]:
