@@ -12,7 +12,8 @@ routines that the language is known to call have to be routed.
   vector that is an eigenvector or a singular one is as good with the other sign).
 - endings: children, errors, and calls at the very end leave the same words and the same status, and no wrong result.
 - Octave's checks: the tests that its functions bring. What passes plain has to pass, except where a test asks for one
-  of two signs, for fewer roundings than another BLAS makes, or for an eigenvalue that is 0 and not eps (lscov).
+  of two signs, for fewer roundings than another BLAS makes, for an eigenvalue that is 0 and not eps, or for what LAPACK
+  itself meets for some orders of the rows alone (lscov).
 """
 
 from __future__ import annotations
