@@ -64,8 +64,8 @@ std::string text(const Problem& p) {
 /// LAPACK's gesdd with vectors takes 16 cores 310, 1,700 and 3,300 ms of order 1,000, 2,000 and 3,000.
 double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_products(p, profile) / 8; }
 
-/// On an H200, FP64, on the device, with vectors: 9.1, 17.8, 43.7, 89.9 and 168 ms of order 512, 1,024, 2,048, 3,000 and
-/// 4,096; half of it and more is the eigenproblem.  Those of one side take as long, and so does, nearly, none.
+/// On an H200, FP64, on the device, with vectors: 9.1, 17.8, 43.7, 89.9 and 168 ms of order 512, 1,024, 2,048, 3,000
+/// and 4,096; half of it and more is the eigenproblem.  Those of one side take as long, and so does, nearly, none.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   constexpr double begin = 4e-3, column = 8e-6, part = 4.5e-9, products = 40;
   const Profile& profile = *facts.profile;

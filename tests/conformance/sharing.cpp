@@ -9,7 +9,7 @@ namespace {
 /// Another device of the backend's, if there is one; otherwise the same one, by another lane.
 Backend& another() {
   static Backend* const other = [] {
-    if (backend->facts().devices < 2 || !backend->facts().exchanges) return backend;
+    if (backend->facts().devices < 2) return backend;
     std::string why;
     OpenRequest request{.memory_limit = memory_limit, .local_rank = 0, .local_size = 1};
     request.number = 1;
@@ -113,6 +113,7 @@ TYPED_TEST_SUITE(Shared, Precisions, TypeNames);
 
 TYPED_TEST(Shared, IsCopiedOnceItHasBeenComputed) {
   using T = TypeParam;
+  if (!backend->facts().exchanges) GTEST_SKIP() << "no other device to copy from";
   Backend& other = another();
   for (const index n : {1, 33, 256})
     for (int round = 0; round < 3; ++round) {
