@@ -80,4 +80,9 @@ std::size_t available_memory(const std::string& root) {
   return least;
 }
 
+bool has_memory_for(double bytes) {
+  constexpr double little = 64 << 20;
+  return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
+}
+
 }  // namespace blaslift

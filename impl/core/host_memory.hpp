@@ -11,4 +11,7 @@ namespace blaslift {
 /// @param root  in front of /proc and /sys, for tests
 std::size_t available_memory(const std::string& root = "");
 
+/// Whether there is so much, and a tenth more.  Of little it is taken for granted, which is not worth a look.
+bool has_memory_for(double bytes);
+
 }  // namespace blaslift

@@ -45,11 +45,10 @@ std::unique_ptr<T[]> room_for_vectors(const SyevdArgs<T>& x) {
 /// @param kept  matrices of that size beside it, which the call may have to put back
 template <class T>
 bool has_room_for_vectors(const SyevdArgs<T>& x, int kept) {
-  constexpr double little = 64 << 20;
   const double bytes = x.range == EigenRange::interval && x.vectors
                            ? (1 + kept) * static_cast<double>(x.n) * static_cast<double>(x.n) * sizeof(T)
                            : 0;
-  return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
+  return has_memory_for(bytes);
 }
 /// In a plan, that is no result of the caller's, which would be kept to be put back.
 inline Plan of_own(Plan plan, std::size_t vectors) {

@@ -104,10 +104,9 @@ struct Kept {
   }
   /// Whether the host has memory for these, and for what A holds until all of it is factored.
   static bool has_memory(index m, index n, const GetrfCut& cut) {
-    constexpr double little = 64 << 20;  // not worth a look
     const double bytes = static_cast<double>(bytes_of(kept_factors(m, n, cut))) +
                          static_cast<double>(m) * static_cast<double>(n) * sizeof(T);
-    return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
+    return has_memory_for(bytes);
   }
   void append_to(std::vector<CallOperand<T>>& operands) const {
     const T* at = reinterpret_cast<const T*>(memory.at());

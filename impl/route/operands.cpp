@@ -81,11 +81,10 @@ void Operand::for_each_missing(const Each& each) const {
 // ---- all of a call's
 
 bool can_keep(std::span<const Operand> operands) {
-  constexpr double little = 64 << 20;  // not worth a look
   double bytes = 0;
   for (const Operand& x : operands)
     if (x.writes && x.memory != MemoryKind::on_a_device) bytes += static_cast<double>(x.matrices) * x.stored.bytes();
-  return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
+  return has_memory_for(bytes);
 }
 
 Operands::Operands(Place& place, std::span<const OperandRole> all, bool ephemeral) : place_(place), count_(all.size()) {

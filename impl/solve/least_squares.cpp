@@ -238,12 +238,12 @@ struct Home {
 /// Whether the host has memory for Home, for what of that is kept while it is written, and for the driver's workspaces.
 template <class T>
 bool has_memory(const LeastSquaresArgs<T>& x) {
-  constexpr double little = 64 << 20, copies = 2, of_driver = 1;  // not worth a look
+  constexpr double copies = 2, of_driver = 1;
   const double n = static_cast<double>(x.n), square = n * n,
                bytes =
                    (copies * (static_cast<double>(x.m) * static_cast<double>(x.nrhs) + square) + of_driver * square) *
                    sizeof(T);
-  return bytes < little || 1.1 * bytes < static_cast<double>(available_memory());
+  return has_memory_for(bytes);
 }
 
 /// All of gels on the device.  A and B in the host's memory are what they were unless the result is there.

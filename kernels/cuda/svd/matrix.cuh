@@ -1,5 +1,5 @@
-// What the vendor's routines of this folder have done to a matrix besides: its adjoint, where they take tall ones
-// alone, and its largest number.
+// What is done to a matrix beside the vendor's reduction, which takes tall ones alone: its adjoint, and its largest
+// number.
 #pragma once
 #include <algorithm>
 
