@@ -1,24 +1,24 @@
 #!/usr/bin/env python3
 """Draws how much faster whole programs run, by gnuplot: the README's picture.
 
-    bench/plot_programs.py [RESULTS/programs.txt] [--out DIR] [--gnuplot PROGRAM]
+    bench/plot_programs.py [RESULTS/run.jsonl] [--out DIR] [--gnuplot PROGRAM]
 
-Of a table that bench/programs.py has made, by default the one that README's picture shows, programs.svg: a bar for each
-program, from its second run on, and a dot for its first one.  Prints the file's name.  Status 77 without gnuplot.
+Of bench/run.py's records, by default those that README's picture shows, programs.svg: a bar for each program, from its
+second run on, and a dot for its first one.  Prints the file's name.  Status 77 without gnuplot.
 """
 
 from __future__ import annotations
 
-import math
-import re
 from dataclasses import dataclass
 from pathlib import Path
 
-from figures import COLOURS, drawing_options, plot, read_drawing_options
+import run_records
+from common import Store
+from figures import COLOURS, drawing_options, plot, read_drawing_options, records_of
+from run_records import WAYS, mean
 
-SHOWN = Path(__file__).resolve().parent / "results/h100-2026-11-28-programs-4ed0af1.txt"
+SHOWN = Path(__file__).resolve().parent / "results/h200-2026-11-29-run.jsonl"
 """What the README's picture is drawn from."""
-WAYS = ("first", "again")
 
 
 @dataclass(frozen=True)
@@ -29,45 +29,30 @@ class Program:
     """Times as fast as on the CPU alone."""
 
 
-def programs(text: str) -> list[Program]:
-    """The first table's, fastest first."""
-    lines = iter(text.splitlines())
-    columns = next(cells(line) for line in lines if line.startswith("| program |"))
-    places = [columns.index(f"{way}, s") + 1 for way in WAYS]
-    next(lines)
+def programs(store: Store) -> list[Program]:
+    """Those that ran in all ways, fastest first."""
     found = []
-    for line in lines:
-        if not line.startswith("|"):
-            break
-        row = cells(line)
-        found.append(Program(row[0], *(float(row[i]) for i in places)))
+    for name, records in run_records.programs(store).items():
+        seconds = run_records.seconds_of(records)
+        if all(way in seconds for way in ("plain", *WAYS)):
+            found.append(Program(name, *(seconds["plain"] / seconds[way] for way in WAYS)))
     return sorted(found, key=lambda p: -p.again)
 
 
-def cells(line: str) -> list[str]:
-    return [cell.strip() for cell in line.strip().strip("|").split("|")]
-
-
-def mean(ratios: list[float]) -> float:
-    """Geometric."""
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
-
-
-def origin(text: str) -> str:
+def origin(store: Store) -> str:
     """GPU, cores, date and commit."""
-    said = re.match(r"(NVIDIA \w+).*?, (\d+) cores, (\S+ \S+); (\S+), commit (\w+);", text)
-    assert said, text.splitlines()[0]
-    gpu, cores, library, date, commit = said.groups()
-    return f"{gpu} beside {cores} CPU cores with {library}; {date}, commit {commit}"
+    machine = store.get("setup") or {}
+    dates_and_commits = store.origin()[1]
+    return f"{run_records.gpu(store)[0]} beside {machine.get('cores')} CPU cores with {machine.get('library')}; {dates_and_commits}"
 
 
-def script(text: str, out: Path) -> str:
+def script(store: Store, out: Path) -> str:
     """A whole gnuplot program, data included."""
-    found = programs(text)
+    found = programs(store)
     last = len(found) - 1
     title = (f"{len(found)} programs of NumPy, SciPy, scikit-learn and statsmodels\\n"
              f"{{/*0.8 geometric mean {mean([p.again for p in found]):.1f}, first runs {mean([p.first for p in found]):.1f}; "
-             f"{origin(text)}}}")
+             f"{origin(store)}}}")
     names = ", ".join(f'"{p.name.replace("_", "-")}" {last - i}' for i, p in enumerate(found))
     rows = [f"{last - i} {p.again:g} {p.first:g}" for i, p in enumerate(found)]
     return "\n".join([
@@ -78,7 +63,7 @@ def script(text: str, out: Path) -> str:
         f"set xrange [0.5:{1.15 * max(p.again for p in found):g}]",
         f"set yrange [-0.7:{last + 0.7:g}]",
         f"set ytics ({names})",
-        'set xtics ("½" 0.5, "1" 1, "2" 2, "4" 4, "8" 8, "16" 16)',
+        'set xtics ("½" 0.5, "1" 1, "2" 2, "4" 4, "8" 8, "16" 16, "32" 32)',
         'set xlabel "times as fast as on the CPU alone"',
         "set grid xtics lt 1 lw 1 lc rgb '#dddddd'",
         "set border 3",
@@ -99,7 +84,7 @@ def main() -> None:
     parser.add_argument("results", type=Path, nargs="?", default=SHOWN)
     arguments = read_drawing_options(parser)
     out = arguments.out / "programs.svg"
-    plot(arguments, script(arguments.results.read_text(), out), out)
+    plot(arguments, script(records_of([arguments.results]), out), out)
 
 
 if __name__ == "__main__":

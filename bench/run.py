@@ -12,16 +12,17 @@ stopped. run.jsonl has the records, run.md the page. The second prints the page 
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import re
-import statistics
 import subprocess
 import sys
 from pathlib import Path
 
 import programs
+import run_records
 from common import Failed, Measurement, Store, candidates, cpu_blas, driver_options, list_measurements, measure_all, publish, read_options, run, table_head, table_row
+from figures import records_of
+from run_records import WAYS, mean
 
 CALLS = {
     "gemm": (2048, 8192), "symm": (8192,), "trmm": (8192,), "trsm": (2048, 8192), "batch": ("256x500",), "symv": (8192,), "gemv": (8192,),
@@ -80,54 +81,45 @@ def ratio(slow: float | None, fast: float | None) -> str:
     return f"{slow / fast:.2f}" if slow and fast else ""
 
 
-def mean(ratios: list[float]) -> str:
-    return f"{math.exp(statistics.fmean(map(math.log, ratios))):.2f}"
-
-
 def table_of_calls(store: Store) -> list[str]:
     lines = table_head(["call", "n", "CPU", "host to host", "times as fast", "in device memory", "cuBLAS, cuSOLVER", "times as fast"])
     faster: dict[str, list[float]] = {"cpu": [], "vendor": []}
-    for name, sizes in CALLS.items():
-        for size in sizes:
-            times = {way: (store.get(f"calls/{name}/{size}/{way}") or {}).get("median") for way in ("cpu", "host", "device", "vendor")}
-            if not any(times.values()):
-                continue
+    for name, sizes in run_records.calls(store).items():
+        for size, records in sizes.items():
+            times = {way: (records.get(way) or {}).get("median") for way in ("cpu", "host", "device", "vendor")}
             lines.append(table_row([
-                name, str(size).replace("x", ", times "), milliseconds(times["cpu"]), milliseconds(times["host"]), ratio(times["cpu"], times["host"]),
+                name, size.replace("x", ", times "), milliseconds(times["cpu"]), milliseconds(times["host"]), ratio(times["cpu"], times["host"]),
                 milliseconds(times["device"]), milliseconds(times["vendor"]), ratio(times["vendor"], times["device"])]))
             for other, own in (("cpu", "host"), ("vendor", "device")):
                 if times[other] and times[own]:
                     faster[other].append(times[other] / times[own])
-    said = [f"{mean(faster[x])} times {what}" for x, what in (("cpu", "the CPU from host to host"), ("vendor", "the vendor's libraries in device memory")) if faster[x]]
+    said = [f"{mean(faster[x]):.2f} times {what}" for x, what in (("cpu", "the CPU from host to host"), ("vendor", "the vendor's libraries in device memory"))
+            if faster[x]]
     return [*lines, "", f"Geometric mean: {', '.join(said)}."]
 
 
 def table_of_programs(store: Store) -> list[str]:
-    found: dict[str, dict[str, list[dict]]] = {}
-    for key in store.records:
-        part, *rest = key.split("/")
-        if part == "programs" and (record := store.get(key)):
-            found.setdefault(rest[0], {}).setdefault(rest[1], []).append(record)
-    ways = [way for way in ("first", "again") if any(way in x for x in found.values())]
+    found = run_records.programs(store)
+    ways = [way for way in WAYS if any(way in x for x in found.values())]
     lines = table_head(["program", "plain, s", *(c for way in ways for c in (f"{way}, s", "times as fast")), "left on the CPU"])
     gains: dict[str, list[float]] = {way: [] for way in ways}
     for case, records in found.items():
         if not all(way in records for way in ("plain", *ways)):
             continue
-        seconds = {way: statistics.median(r["seconds"] for r in records[way]) for way in ("plain", *ways)}
+        seconds = run_records.seconds_of(records)
         cells = [case, f"{seconds['plain']:.2f}"]
         for way in ways:
             gains[way].append(seconds["plain"] / seconds[way])
             cells += [f"{seconds[way]:.2f}", f"{gains[way][-1]:.2f}"]
         lines.append(table_row([*cells, programs.left_on_the_cpu(records[ways[0]])]))
     rounds = max((len(r) for x in found.values() for r in x.values()), default=0)
-    means = ", ".join(f"{way} {mean(x)}" for way, x in gains.items() if x)
+    means = ", ".join(f"{way} {mean(x):.2f}" for way, x in gains.items() if x)
     return [*lines, "", f"Geometric mean of {len(lines) - 2}: {means}. Medians of {rounds} run{'s' if rounds > 1 else ''} each, plain and preloaded in turns."]
 
 
 def page(store: Store) -> list[str]:
     machine = store.get("setup") or {}
-    name, driver, memory = [x.strip() for x in machine.get("gpu", "?, ?, ?").split(",")]
+    name, driver, memory = run_records.gpu(store)
     lines = [f"# On one {name}", "",
              f"{name} ({memory}, driver {driver}), cuBLAS {machine.get('cublas')}, cuSOLVER {machine.get('cusolver')};",
              f"{machine.get('cores')} cores ({machine.get('cpu')}), {machine.get('library')};",
@@ -153,9 +145,7 @@ def page(store: Store) -> list[str]:
 
 def main() -> int:
     if "--page" in sys.argv[1:2]:
-        records = Path(sys.argv[2])
-        commits = re.findall(r'"commit": "([^"]*)"', records.read_text())
-        print("\n".join(page(Store(records, commits[-1]))))
+        print("\n".join(page(records_of([Path(sys.argv[2])]))))
         return 0
     parser = driver_options(__doc__, "run", PARTS, 1500)
     parser.add_argument("--cases", type=lambda text: text.split(","), default=programs.FIRST, help="programs; default: those that a release is judged by")

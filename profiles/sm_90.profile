@@ -1,4 +1,4 @@
-# NVIDIA H100 (PCIe 5), measured: docs/measurements/h100.md.
+# NVIDIA H100 (PCIe 5), measured: docs/measurements/lab-notes-h100.md.
 profile 1
 
 # bytes/s, by the threads that copy through pinned slots
@@ -28,7 +28,7 @@ symv_latency_seconds 6e-5
 panel_rate 3.2e11
 panel_seconds 1.8e-4
 
-# flop/s of square products by their size, by `blaslift tune`: docs/measurements/h100.md.  FP32's without transposes were
+# flop/s of square products by their size, by `blaslift tune`: docs/measurements/lab-notes-h100.md.  FP32's without transposes were
 # measured one after the other without passes between; FP64's 16,384 NT is of whole products.
 sgemm_leaf_rate 256 2.5e12
 sgemm_leaf_rate 384 8.3e12

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 import re
 import subprocess
 import sys
@@ -16,43 +17,43 @@ BENCH = ROOT / "bench"
 KEPT = ROOT / "docs/pictures/programs.svg"
 sys.path.insert(0, str(BENCH))
 plot_programs = importlib.import_module("plot_programs")
-MADE_UP = """NVIDIA X1 80GB, driver 1, CUDA 13.0, 4 cores, OpenBLAS 1.2; 2026-01-02, commit abc1234; once each.
-
-| program | plain, s | first, s | times as fast | again, s | times as fast |
-|---|---|---|---|---|---|
-| slow | 1.00 | 2.00 | 0.50 | 1.25 | 0.80 |
-| fast_one | 8.00 | 2.00 | 4.00 | 1.00 | 8.00 |
-
-| other | 1 |
-"""
+figures = importlib.import_module("figures")
+run_records = importlib.import_module("run_records")
+SETUP = {"key": "setup", "gpu": "NVIDIA X1, 1.2, 80 MiB", "cores": 4, "library": "OpenBLAS 1.2"}
+SECONDS = {"slow": (1.0, 2.0, 1.25), "fast_one": (8.0, 2.0, 1.0), "cut_off": (1.0,)}
+"""Plain, first, again."""
 
 
-def tables_are_read() -> None:
-    found = plot_programs.programs(MADE_UP)
+def records_are_read() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "run.jsonl")
+        made = [SETUP] + [{"key": f"programs/{name}/{way}/0", "seconds": seconds}
+                          for name, taken in SECONDS.items() for way, seconds in zip(("plain", *run_records.WAYS), taken)]
+        path.write_text("".join(json.dumps(record | {"commit": "abc1234", "date": "2026-01-02", "machine": "m"}) + "\n" for record in made))
+        store = figures.records_of([path])
+    found = plot_programs.programs(store)
     assert [(p.name, p.first, p.again) for p in found] == [("fast_one", 4, 8), ("slow", 0.5, 0.8)], found
-    assert abs(plot_programs.mean([p.again for p in found]) - 6.4**0.5) < 1e-12
-    assert plot_programs.origin(MADE_UP) == "NVIDIA X1 beside 4 CPU cores with OpenBLAS 1.2; 2026-01-02, commit abc1234"
+    assert abs(run_records.mean([p.again for p in found]) - 6.4**0.5) < 1e-12
+    assert plot_programs.origin(store) == "NVIDIA X1 beside 4 CPU cores with OpenBLAS 1.2; 2026-01-02, commit abc1234"
 
 
 def texts(path: Path) -> list[str]:
     return ["".join(x.itertext()).strip() for x in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
 
 
-def seconds(text: str, program: str) -> tuple[str, str]:
-    """On the CPU alone, and from the second run on."""
-    lines = [plot_programs.cells(line) for line in text.splitlines() if line.startswith("| ")]
-    head, row = lines[0], next(line for line in lines if line[0] == program)
-    return row[head.index("plain, s")], row[head.index("again, s")]
-
-
 def main() -> int:
-    tables_are_read()
-    text = plot_programs.SHOWN.read_text()
-    found = plot_programs.programs(text)
+    records_are_read()
+    store = figures.records_of([plot_programs.SHOWN])
+    found = plot_programs.programs(store)
+    measured = run_records.programs(store)
     readme = " ".join((ROOT / "README.md").read_text().split())
-    again, first = (f"{plot_programs.mean([getattr(p, way) for p in found]):.1f}" for way in ("again", "first"))
+    again, first = (f"{run_records.mean([getattr(p, way) for p in found]):.1f}" for way in ("again", "first"))
     wanted = [f"{len(found)} real programs", f"run {again} times as fast", f"A first run gains {first}", KEPT.relative_to(ROOT)]
-    wanted += ["{} → {} s".format(*seconds(text, program)) for program in ("power", "zeigh", "kalman")]
+    for program in ("power", "zeigh", "kalman"):
+        seconds = run_records.seconds_of(measured[program])
+        wanted.append(f"{seconds['plain']:.2f} → {seconds['again']:.2f} s")
+    gpu, day, commit = run_records.gpu(store)[0].removeprefix("NVIDIA "), *store.origin()[1].split(", commit ")
+    wanted += [f"With an {gpu}, [", f"(geometric mean; {day}, {commit})"]
     errors = [f"README does not say: {x}" for x in wanted if str(x) not in readme]
     shown = texts(KEPT)
     errors += [f"{KEPT.name} lacks {p.name}" for p in found if p.name.replace("_", "-") not in shown]
