@@ -9,13 +9,14 @@
 //   call_time host|device batch SECONDS NxPRODUCTS
 //
 // Prints a line of JSON: median and fastest seconds of the calls that SECONDS allow, three at least, after one that
-// warms; and "bits", a hash of the last result, so that two libraries' results can be compared.  gemm is C := A B,
-// symv and gemv are y := A x, gemvt y := A' x, symm C := A B, trmm B := A B, trsm B := A^-1 B and potrf A := L L' with
-// A's lower triangle, syevd has eigenvectors, sygvd too, and a B with a large diagonal, geev right ones, getri, potri,
-// trtri and lauum have factors with a large diagonal, sygst as B, gesdd min(m, n) singular vectors of each side, gecon
-// factors by LU, gelsy, gelsd and gelss one right-hand side; what a routine overwrites is made anew before each call,
-// outside its time.  Pivots, eigenvalues, singular values, bidiagonal matrices, reflectors' factors, and condition
-// numbers are always in the host's memory.  batch is many gemms, by gemm_batch_strided if there is one.
+// warms, or with 0 SECONDS of one call alone, which nothing warms; and "bits", a hash of the last result, so that two
+// libraries' results can be compared.  gemm is C := A B, symv and gemv are y := A x, gemvt y := A' x, symm C := A B,
+// trmm B := A B, trsm B := A^-1 B and potrf A := L L' with A's lower triangle, syevd has eigenvectors, sygvd too, and a
+// B with a large diagonal, geev right ones, getri, potri, trtri and lauum have factors with a large diagonal, sygst as
+// B, gesdd min(m, n) singular vectors of each side, gecon factors by LU, gelsy, gelsd and gelss one right-hand side;
+// what a routine overwrites is made anew before each call, outside its time.  Pivots, eigenvalues, singular values,
+// bidiagonal matrices, reflectors' factors, and condition numbers are always in the host's memory.  batch is many
+// gemms, by gemm_batch_strided if there is one.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -125,6 +126,10 @@ class Place {
     at_ = driver ? driver->allocate(count)
                  : static_cast<double*>(std::aligned_alloc(4096, (count * 8 + 4095) / 4096 * 4096));
     if (!at_) throw std::runtime_error("no memory");
+    if (driver) return;
+    in_parallel(count, [&](std::size_t first, std::size_t last) {  // so that no call has to wait for the pages
+      std::fill(at_ + first, at_ + last, 0.0);
+    });
   }
   double* at() const { return at_; }
   void set_random(std::uint64_t seed) {
@@ -180,11 +185,14 @@ double timed(const std::function<void()>& call) {
 
 void measure(double limit, const std::function<void()>& prepare, const std::function<void()>& call,
              const Place& result) {
-  prepare();
-  call();
+  const std::size_t least = limit > 0 ? 3 : 1;
+  if (limit > 0) {
+    prepare();
+    call();
+  }
   std::vector<double> times;
   double spent = 0;
-  while (times.size() < 3 || (spent < limit && times.size() < 2000)) {
+  while (times.size() < least || (spent < limit && times.size() < 2000)) {
     prepare();
     times.push_back(timed(call));
     spent += times.back();

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Measures what a page of docs/measurements says of a machine, in one run on one commit, and writes that page.
 
-    bench/run.py --build DIR --results DIR [--commit ID] [--budget SECONDS] [--only calls,programs] [--cases CASE,...] [--rounds COUNT]
+    bench/run.py --build DIR --results DIR [--commit ID] [--budget SECONDS] [--only PART,...] [--cases CASE,...] [--rounds COUNT]
     bench/run.py --page FILE.jsonl
 
-The first runs on a machine with a GPU: single calls with their matrices in the host's memory (by the CPU's library, and preloaded, all of them moved in
+The first runs on a machine with a GPU: the bus; single calls with their matrices in the host's memory (by the CPU's library, and preloaded, all of them moved in
 every call) and in the GPU's (preloaded, and cuBLAS or cuSOLVER by itself); then whole programs (bench/programs.py). Run again, it goes on where it
-stopped. run.jsonl has the records, run.md the page. The second prints the page of such records.
+stopped. run.jsonl has the records, run.md the page. The second prints the page of such records; bench/plot_run.py draws its pictures.
 """
 
 from __future__ import annotations
@@ -18,23 +18,31 @@ import subprocess
 import sys
 from pathlib import Path
 
+import plot_run
 import programs
 import run_records
-from common import Failed, Measurement, Store, candidates, cpu_blas, driver_options, list_measurements, measure_all, publish, read_options, run, table_head, table_row
+from common import Failed, Measurement, Store, candidates, cpu_blas, driver_options, list_measurements, measure_all, publish, read_options, run, run_with_report, table_head, table_row
 from figures import records_of
 from run_records import WAYS, mean
 
+MANY = (512, 1024, 2048, 4096, 8192)
 CALLS = {
-    "gemm": (2048, 8192), "symm": (8192,), "trmm": (8192,), "trsm": (2048, 8192), "batch": ("256x500",), "symv": (8192,), "gemv": (8192,),
-    "potrf": (2048, 8192), "getrf": (2048, 8192), "potri": (8192,), "geqrf": (2048, 8192), "sytrd": (2048,), "syevd": (1024, 4096),
-    "sygvd": (2048,), "gebrd": (2048,), "gesdd": (1024, 3000),
+    "gemm": (*MANY, 16384), "symm": (8192,), "trmm": (8192,), "trsm": (2048, 8192), "batch": ("256x500",), "symv": (8192,), "gemv": (8192,),
+    "potrf": (*MANY, 16384), "getrf": (*MANY, 16384), "potri": (8192,), "geqrf": (*MANY, 16384), "sytrd": (2048,), "syevd": MANY,
+    "sygvd": (2048,), "gebrd": (2048,), "gesdd": MANY,
 }
 """Orders of what call_time times in double precision; of a batch with how many products."""
 OF_VECTORS = {"symv", "gemv"}
 """They go to the GPU for the sake of a matrix that stays, so that they are measured with copies."""
+CPU_SECONDS = {"gemm": 3.3e-12, "potrf": 0.9e-12, "getrf": 1.4e-12, "geqrf": 6.7e-12, "syevd": 3.5e-11, "gesdd": 1.22e-10}
+"""About what 16 cores take, of the order's third power. The GPU takes a fifteenth of it or less, cuSOLVER for gesdd a quarter."""
+LONG = 2.5
+"""Seconds: what takes the CPU longer is timed once there."""
+MOST_OF_VENDOR = {"gesdd": 4096}
+"""A larger one would take a minute."""
 VENDOR = Path(__file__).resolve().with_name("vendor_time.py")
-SECONDS = 1.0
-PARTS = ("setup", "calls", "programs")
+SECONDS = 0.5
+PARTS = ("setup", "bus", "calls", "programs")
 
 
 def setup() -> dict:
@@ -60,17 +68,33 @@ def calls(arguments, environments: dict[str, dict[str, str]]) -> list[Measuremen
     wanted = []
     for name, sizes in CALLS.items():
         for size in sizes:
-            def command(place: str, n=name, s=size) -> list[str]:
-                return [str(arguments.build / "bin/call_time"), place, n, f"{SECONDS:g}", str(s)]
+            order = int(str(size).split("x")[0])
+            alone = CPU_SECONDS.get(name, 0) * order**3
+
+            def command(place: str, seconds: float, n=name, s=size) -> list[str]:
+                return [str(arguments.build / "bin/call_time"), place, n, f"{seconds:g}", str(s)]
 
             plain, lifted = environments["CPU"], environments["blaslift"] | {"BLASLIFT_FORCE": "all"}
             if name in OF_VECTORS:
                 lifted = lifted | {"BLASLIFT_RESIDENCY": "on"}
-            ways = {"cpu": (command("host"), plain), "host": (command("host"), lifted), "device": (command("device"), lifted),
-                    "vendor": ([sys.executable, str(arguments.vendor), name, f"{SECONDS:g}", str(size)], {})}
-            for way, (words, environment) in ways.items():
-                wanted.append(Measurement(f"calls/{name}/{size}/{way}", 4, lambda s, w=words, e=environment: run(w, e, s)[0]))
+            ways = {"cpu": (command("host", 0 if alone > LONG else SECONDS), plain, alone if alone > LONG else 4 * alone),
+                    "host": (command("host", SECONDS), lifted, 4 * alone / 15), "device": (command("device", SECONDS), lifted, 4 * alone / 15),
+                    "vendor": ([sys.executable, str(arguments.vendor), name, f"{SECONDS:g}", str(size)], {}, alone if name == "gesdd" else 4 * alone / 15)}
+            for way, (words, environment, seconds) in ways.items():
+                if way == "vendor" and order > MOST_OF_VENDOR.get(name, order):
+                    continue
+                measure = with_bytes if way == "host" else lambda w, e, s: run(w, e, s)[0]
+                wanted.append(Measurement(f"calls/{name}/{size}/{way}", 1.5 + 4e-8 * order**2 + seconds,
+                                          lambda s, f=measure, w=words, e=environment: f(w, e, s)))
     return wanted
+
+
+def with_bytes(words: list[str], environment: dict[str, str], seconds: float) -> dict:
+    """With what a call moves, by blaslift's counters."""
+    printed, report = run_with_report(words, environment, seconds)
+    routines = report["routines"].values()
+    calls_there = max((x["routed"] for x in routines), default=0)
+    return printed | {way: sum(x[way] for x in routines) / calls_there for way in ("bytes_in", "bytes_out") if calls_there}
 
 
 def milliseconds(seconds: float | None) -> str:
@@ -117,6 +141,19 @@ def table_of_programs(store: Store) -> list[str]:
     return [*lines, "", f"Geometric mean of {len(lines) - 2}: {means}. Medians of {rounds} run{'s' if rounds > 1 else ''} each, plain and preloaded in turns."]
 
 
+def pictures(store: Store) -> list[str]:
+    """Each below what it shows."""
+    there = plot_run.pictures(store)
+    lines = []
+    if name := there.get("speed-up"):
+        lines += ["", f"![How many times as fast as on the CPU, by order](../pictures/{name}.svg)"]
+    if name := there.get("roofline"):
+        lines += ["", "A call cannot take less time than its matrices need on the bus, nor than its operations need on the GPU. The",
+                  "slanted line is the bus, as fast as copies of pinned memory; the level one is the fastest gemm in device memory.", "",
+                  f"![Operations a second over operations a byte](../pictures/{name}.svg)"]
+    return lines
+
+
 def page(store: Store) -> list[str]:
     machine = store.get("setup") or {}
     name, driver, memory = run_records.gpu(store)
@@ -130,8 +167,10 @@ def page(store: Store) -> list[str]:
         lines += ["", "## Single calls", "",
                   "Double precision, median milliseconds of a call. From host to host everything moves in every call, but for the",
                   "matrix of symv and gemv, which stays. In device memory nothing moves. All calls are forced to the GPU: by itself",
-                  "blaslift leaves on the CPU what is faster there.", "",
-                  *table_of_calls(store)]
+                  "blaslift leaves on the CPU what is faster there."]
+        if any(x["cpu"]["calls"] == 1 for sizes in run_records.calls(store).values() for x in sizes.values() if "cpu" in x):
+            lines += [f"What takes the CPU more than {LONG:g} s was timed there once."]
+        lines += [*pictures(store), "", *table_of_calls(store)]
     if any(key.startswith("programs/") for key in store.records):
         lines += ["", "## Whole programs", "",
                   "Programs of NumPy, SciPy, scikit-learn and statsmodels, unchanged",
@@ -140,7 +179,9 @@ def page(store: Store) -> list[str]:
                   *table_of_programs(store)]
     return [*lines, "", "## Again", "", "On a machine with a GPU, CUDA, and Python with these packages:", "",
             "    cmake --preset release && cmake --build --preset release --target all benches",
-            "    bench/run.py --build build/release --results OUT --commit ID"]
+            "    bench/run.py --build build/release --results OUT --commit ID",
+            "    bench/run.py --page OUT/run.jsonl     # prints this page",
+            "    bench/plot_run.py OUT/run.jsonl --out docs/pictures"]
 
 
 def main() -> int:
@@ -156,6 +197,8 @@ def main() -> int:
     with candidates(arguments.build) as environments:
         if "setup" in arguments.only:
             wanted.append(Measurement("setup", 1, lambda _: setup()))
+        if "bus" in arguments.only:
+            wanted.append(Measurement("bus/pinned", 8, lambda s: run([str(arguments.build / "bin/ceilings"), "bus"], {}, s)[0]))
         if "calls" in arguments.only:
             wanted += calls(arguments, environments)
         if "programs" in arguments.only:

@@ -12,6 +12,8 @@ from collections.abc import Iterable
 
 from common import Store
 
+PAGES = {"docs/measurements/h200.md": "bench/results/h200-2026-11-29-run.jsonl"}
+"""What pages are made of."""
 WAYS = ("first", "again")
 """Of programs, beside plain."""
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""README's picture and its numbers are those of the results that they are drawn from."""
+"""README's picture and its numbers, and the pictures of runs' pages, are those of the records that they are drawn from."""
 
 from __future__ import annotations
 
@@ -66,6 +66,13 @@ def main() -> int:
         # What draws it may be of another version; what is drawn is the same.
         if texts(Path(folder, KEPT.name)) != shown or bars(Path(folder, KEPT.name)) != bars(KEPT):
             errors.append(f"{KEPT.name} is not what bench/plot_programs.py makes")
+        for page, records in run_records.PAGES.items():
+            made = subprocess.run([sys.executable, BENCH / "plot_run.py", ROOT / records, "--out", folder], check=False, text=True, capture_output=True)
+            assert made.returncode == 0 and not made.stderr, made.stderr
+            for drawn in map(Path, made.stdout.split()):
+                kept = KEPT.with_name(drawn.name)
+                if not kept.exists() or texts(drawn) != texts(kept):
+                    errors.append(f"{kept.name}, which {page} shows, is not what bench/plot_run.py makes of {records}")
     print("\n".join(errors) or f"{len(found)} programs")
     return 1 if errors else 0
 

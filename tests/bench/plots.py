@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""bench/plot_levels.py makes its pictures from a results file, and finds where curves cross.
+"""bench/plot_levels.py and bench/plot_run.py make their pictures from records; the first one finds where curves cross.
 
-The results are made up: levels lose below a size and win above it, each a little later than the one before.
+The records are made up. Levels lose below a size and win above it, each a little later than the one before. A call takes as long as the bus needs, or the
+GPU where that is longer.
 """
 
 from __future__ import annotations
@@ -84,6 +85,60 @@ def pictures_are_made(gnuplot: str) -> None:
             assert "32,768" not in shown, f"{name}.svg shows what has failed"
 
 
+GPU, BUS = 6e13, 5e10
+"""Operations, and bytes one way, a second."""
+ORDERS = [512, 2048, 8192]
+MOVED = {"gemm": (2, 1), "potrf": (1, 1)}
+"""Matrices to the GPU and back."""
+
+
+def gain(n: int) -> float:
+    """Over the CPU."""
+    return n / 128
+
+
+def records_of_a_run(orders: list[int]) -> list[dict]:
+    plot_run = importlib.import_module("plot_run")
+    made = [{"key": "setup", "gpu": "NVIDIA X1 80GB, 1.2, 80 MiB"}, {"key": "bus/pinned", "in": BUS, "out": 0.9 * BUS}]
+    for name, (there, back) in MOVED.items():
+        for n in orders:
+            operations, matrix = plot_run.OPERATIONS[name] * n**3, 8 * n * n
+            host = max(operations / GPU, there * matrix / BUS)
+            for way, seconds in (("cpu", gain(n) * host), ("host", host), ("device", operations / GPU)):
+                made.append({"key": f"calls/{name}/{n}/{way}", "median": seconds, "calls": 3, "bytes_in": there * matrix, "bytes_out": back * matrix})
+    return made + [{"key": "calls/syevd/512/cpu", "median": 1.0}, {"key": "calls/batch/64x3/host", "median": 1.0}]
+
+
+def pictures_of_a_run_are_made(gnuplot: str) -> None:
+    plot_run, figures = importlib.import_module("plot_run"), importlib.import_module("figures")
+    with tempfile.TemporaryDirectory() as folder:
+        results, out = Path(folder, "run.jsonl"), Path(folder, "docs")
+
+        def drawn(made: list[dict]) -> list[str]:
+            results.write_text("".join(json.dumps(r | {"commit": "abc", "date": "2026-01-02", "machine": "X1"}) + "\n" for r in made))
+            done = subprocess.run([sys.executable, BENCH / "plot_run.py", results, "--out", out, "--gnuplot", gnuplot],
+                                  capture_output=True, text=True, check=False)
+            assert done.returncode == 0 and not done.stderr, done.stderr
+            return [Path(name).name for name in done.stdout.split()]
+
+        assert drawn(records_of_a_run(ORDERS[:2])) == [], "pictures of two points"
+        assert drawn([r for r in records_of_a_run(ORDERS) if r["key"] != "bus/pinned"]) == ["x1-speed-up.svg"], "a roofline without a bus"
+        assert drawn(records_of_a_run(ORDERS)) == ["x1-speed-up.svg", "x1-roofline.svg"]
+        store = figures.records_of([results])
+        faster = {curve.title: curve.points for curve in plot_run.speed_up(store).curves}
+        assert list(faster) == list(MOVED) and all(abs(y - gain(n)) < 1e-9 for points in faster.values() for n, y in points), faster
+        roof = plot_run.roofline(store)
+        assert abs(roof.peak - GPU) < 1 and roof.bus == BUS, roof
+        for points in roof.curves.values():
+            for x, y in points:
+                assert abs(y - min(GPU, x * BUS)) <= 1e-9 * y, "made-up calls lie on the roof"
+        for name, words in {"speed-up": ["gemm", "potrf", "8,192", "times as fast"], "roofline": ["gemm", "50.0 GB/s", "60.0 Tflop/s", "each byte"]}.items():
+            shown = " ".join(ElementTree.parse(out / f"x1-{name}.svg").getroot().itertext())
+            for word in [*words, "2026-01-02, commit abc"]:
+                assert word in shown, f"{name} does not say {word}"
+            assert "syevd" not in shown, f"{name} has a curve of one point"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--gnuplot", default="gnuplot")
@@ -94,6 +149,7 @@ def main() -> None:
         print("SKIPPED: no gnuplot; only the crossovers were tested")
         sys.exit(77)
     pictures_are_made(arguments.gnuplot)
+    pictures_of_a_run_are_made(arguments.gnuplot)
 
 
 if __name__ == "__main__":
