@@ -32,7 +32,7 @@ PotrfCut potrf_cut_in_place(index n);
 /// Bytes that are sent more than once.
 double sent_again(index n, const PotrfCut& cut, std::size_t element);
 
-/// Adds the steps to a plan that goes on from there, of a matrix that is not cut into strips, where A lies then.
+/// Adds the steps to a plan that goes on from there.  Returns where A lies then, if it is not cut into strips.
 /// @param a, failed  operands, of which the plan has these already
 /// @param area       A's own; negative: a part of the lease
 Plan::Origin add_potrf(Plan& plan, Uplo uplo, index n, Precision precision, const PotrfCut& cut, int a, int failed,

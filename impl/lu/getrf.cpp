@@ -7,13 +7,12 @@
 #include <utility>
 #include <vector>
 
-#include "impl/core/host_memory.hpp"
 #include "impl/core/library_call.hpp"
-#include "impl/core/own_memory.hpp"
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf_plan.hpp"
+#include "impl/lu/kept_memory.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
@@ -92,31 +91,6 @@ Operands operands_of(Place& place, const GetrfArgs<T>& x, bool ephemeral) {
       ephemeral);
 }
 
-/// The factors that a streamed plan keeps in the host's memory.
-template <class T>
-struct Kept {
-  /// Throws std::bad_alloc.
-  Kept(index m, index n, const GetrfCut& cut) : blocks(kept_factors(m, n, cut)), memory(bytes_of(blocks)) {}
-  static std::size_t bytes_of(const std::vector<KeptFactors>& blocks) {
-    std::size_t bytes = 0;
-    for (const KeptFactors& x : blocks) bytes += static_cast<std::size_t>(x.rows * x.cols) * sizeof(T);
-    return bytes;
-  }
-  /// Whether the host has memory for these, and for what A holds until all of it is factored.
-  static bool has_memory(index m, index n, const GetrfCut& cut) {
-    const double bytes = static_cast<double>(bytes_of(kept_factors(m, n, cut))) +
-                         static_cast<double>(m) * static_cast<double>(n) * sizeof(T);
-    return has_memory_for(bytes);
-  }
-  void append_to(std::vector<CallOperand<T>>& operands) const {
-    const T* at = reinterpret_cast<const T*>(memory.at());
-    for (const KeptFactors& x : blocks) operands.push_back({at, x.rows}), at += x.rows * x.cols;
-  }
-
-  const std::vector<KeptFactors> blocks;
-  OwnMemory memory;
-};
-
 /// On the device.  If that does not come to an end, or with a pivot that will not do, A and the pivots in the host's
 /// memory are what they were.
 template <class T>
@@ -131,9 +105,11 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
                             : cut_of(args.m, args.n, precision_of<T>, memory);
   if (cut.panel == 0) return {Reason::no_room};
   if (seat && (in_device_memory || !seat->gang().same(with_numbers(0, cut.panel)))) return {Reason::no_route};
-  if (cut.streamed() && !Kept<T>::has_memory(args.m, args.n, cut)) return {Reason::no_room};
+  if (cut.streamed() &&
+      !KeptMemory<T>::is_there(args.m, args.n, cut, static_cast<double>(args.m) * static_cast<double>(args.n)))
+    return {Reason::no_room};
   const index count = args.factored();
-  std::optional<Kept<T>> kept;
+  std::optional<KeptMemory<T>> kept;
   if (cut.streamed()) kept.emplace(args.m, args.n, cut);
   std::vector<T> pivots(static_cast<std::size_t>(count)), failed(static_cast<std::size_t>(cut.panels(count)));
   index info = 0;

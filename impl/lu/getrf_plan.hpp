@@ -37,6 +37,11 @@ double sent_again(index m, index n, const GetrfCut& cut, std::size_t element);
 /// Operands as plan_getrf has them, and kept_factors().
 Plan plan_getrf_streamed(index m, index n, Precision precision, const GetrfCut& cut);
 
+/// Which operands of a plan are those of plan_getrf, and where those that it keeps begin.
+struct GetrfOperands {
+  int a = getrf_steps::operand_a, pivots = getrf_steps::operand_pivots, failed = getrf_steps::operand_failed, kept = -1;
+};
+
 /// For so many places, each of which has room for all of it; panel 0: it is not.
 GetrfCut getrf_cut_together(index m, index n, Precision precision, std::size_t memory, int places);
 /// The plan of one of these, with operands as plan_getrf has them: all pivots come home to each.
@@ -81,6 +86,10 @@ struct AddedGetrf {
 /// @param area               A's own; negative: a part of the lease
 AddedGetrf add_getrf(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut, int a, int pivots,
                      int failed, int area);
+/// Those of a matrix that there is no room for: its factors are in the host's memory.
+/// @param operands  that the plan has already; kept_factors() become its last ones
+RowGroups add_getrf_streamed(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut,
+                             GetrfOperands operands);
 
 /// Operands A; a column with min(m, n) pivots, each from its panel's first row on; and one with what Getrf::failed says
 /// of each panel that is factored.

@@ -19,7 +19,7 @@ struct GetrfCut {
 
 namespace getrf_steps {
 
-enum { operand_a, operand_pivots, operand_failed, operand_kept };
+enum { operand_a, operand_pivots, operand_failed };
 
 inline Plan begun(index m, index n, const GetrfCut& cut) {
   const index factored = std::min(m, n);

@@ -24,8 +24,8 @@ constexpr index most_panels = 16;
 /// factored, to have its rows as they stay.
 class Planner {
  public:
-  Planner(Plan& to, index m, index n, Precision precision, const GetrfCut& cut)
-      : plan_(to), m_(m), n_(n), precision_(precision), cut_(cut) {
+  Planner(Plan& to, index m, index n, Precision precision, const GetrfCut& cut, const GetrfOperands& operands = {})
+      : plan_(to), operands_(operands), m_(m), n_(n), precision_(precision), cut_(cut) {
     for (index i = 0; i < slots; ++i) panels_.push_back(plan_.add_area("panel" + std::to_string(i), m, cut.panel));
     for (index i = 0; i < slots; ++i) strips_.push_back(plan_.add_area("strip" + std::to_string(i), m, cut.strip));
     failed_ = plan_.add_area("failed", groups(), 1);
@@ -50,9 +50,11 @@ class Planner {
       if (panel < groups()) factor(panel, here);
     }
     for (index panel = 0; panel + 1 < groups(); ++panel) settle(panel);
-    plan_.download({rows_.area(), operand_pivots}, {0, 0, factored(), 1});
-    plan_.download({failed_, operand_failed}, {0, 0, groups(), 1});
+    plan_.download({rows_.area(), operands_.pivots}, {0, 0, factored(), 1});
+    plan_.download({failed_, operands_.failed}, {0, 0, groups(), 1});
   }
+
+  const RowGroups& rows() const { return rows_; }
 
  private:
   struct Part {
@@ -66,7 +68,7 @@ class Planner {
     return {panel * cut_.panel, std::min(cut_.panel, factored() - panel * cut_.panel)};
   }
   Plan::Origin of_panel(index panel) const {
-    return {panels_[static_cast<std::size_t>(panel % slots)], operand_a, 0, columns(panel).first};
+    return {panels_[static_cast<std::size_t>(panel % slots)], operands_.a, 0, columns(panel).first};
   }
 
   /// What an earlier panel makes of one.
@@ -93,8 +95,8 @@ class Planner {
   void factor(index panel, const Plan::Origin& here) {
     const Part own = columns(panel);
     const Block rest{own.first, own.first, m_ - own.first, own.count};
-    add_factors(plan_, precision_, panel, Plan::update(here, rest), rows_.written(panel, operand_pivots), failed_,
-                operand_failed);
+    add_factors(plan_, precision_, panel, Plan::update(here, rest), rows_.written(panel, operands_.pivots), failed_,
+                operands_.failed);
     if (panel + 1 == groups()) plan_.download(here, rest);  // no rows of it are exchanged any more
     if (panel + 1 == cut_.panels(n_)) return;
     const index left = factors(panel).count;
@@ -121,7 +123,7 @@ class Planner {
   /// A strip of what a panel has left, from a row on, with later panels' exchanges until `end`.
   Plan::Origin bring(index panel, Part strip, index row, index end) {
     const index base = columns(panel).first;
-    const Plan::Origin to{strips_[static_cast<std::size_t>(strips_sent_++ % slots)], operand_a, 0, strip.first};
+    const Plan::Origin to{strips_[static_cast<std::size_t>(strips_sent_++ % slots)], operands_.a, 0, strip.first};
     const Block block{row, strip.first, m_ - row, strip.count};
     plan_.steps.push_back({.kind = Plan::Kind::upload,
                            .accesses = {Plan::access(to, block, AccessMode::write)},
@@ -130,7 +132,7 @@ class Planner {
     return to;
   }
   /// The operand that holds what a panel has left.
-  static int kept(index panel) { return operand_kept + static_cast<int>(panel); }
+  int kept(index panel) const { return operands_.kept + static_cast<int>(panel); }
 
   Trsm solving(index order, index others) const {
     Trsm solve = getrf_steps::solving(precision_, cut_, n_, order, others);
@@ -140,6 +142,7 @@ class Planner {
   }
 
   Plan& plan_;
+  const GetrfOperands operands_;
   const index m_, n_;
   const Precision precision_;
   const GetrfCut& cut_;
@@ -183,8 +186,10 @@ double sent_again(index m, index n, const GetrfCut& cut, std::size_t element) {
   if (!cut.streamed()) return 0;
   double elements = 0, later = static_cast<double>(cut.panels(n));
   for (const KeptFactors& x : kept_factors(m, n, cut)) {
-    const double cols = static_cast<double>(x.cols), left = static_cast<double>(x.rows) * cols,
-                 in_strips = left - cols * (cols - static_cast<double>(std::min(cut.strip, x.cols))) / 2;
+    const double left = static_cast<double>(x.rows) * static_cast<double>(x.cols);
+    double in_strips = left;  // each from its own first row on
+    for (index first = 0; first < x.cols; first += cut.strip)
+      in_strips -= static_cast<double>(first) * static_cast<double>(std::min(cut.strip, x.cols - first));
     // To where it is kept, to each panel behind it, and when it is settled.
     elements += left + --later * in_strips;
     if (m - x.rows + cut.panel < std::min(m, n)) elements += left;
@@ -192,12 +197,20 @@ double sent_again(index m, index n, const GetrfCut& cut, std::size_t element) {
   return elements * static_cast<double>(element);
 }
 
-Plan plan_getrf_streamed(index m, index n, Precision precision, const GetrfCut& cut) {
-  Plan plan = begun(m, n, cut);
+RowGroups add_getrf_streamed(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut,
+                             GetrfOperands operands) {
+  operands.kept = static_cast<int>(plan.operands.size());
   for (const KeptFactors& x : kept_factors(m, n, cut))
     plan.operands.push_back(
         {.name = "L", .rows = x.rows, .cols = x.cols, .result = true, .ours = true, .scratch = true});
-  Planner(plan, m, n, precision, cut).make_steps();
+  Planner planner(plan, m, n, precision, cut, operands);
+  planner.make_steps();
+  return planner.rows();
+}
+
+Plan plan_getrf_streamed(index m, index n, Precision precision, const GetrfCut& cut) {
+  Plan plan = begun(m, n, cut);
+  add_getrf_streamed(plan, m, n, precision, cut, {});
   plan.after = order_of(plan);
   return plan;
 }

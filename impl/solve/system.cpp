@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
+#include "impl/lu/kept_memory.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
 #include "impl/solve/system_plan.hpp"
@@ -51,12 +53,33 @@ double cpu_rate(const Problem& p, const Profile& profile) {
                                  order * order * static_cast<double>(element_size(p.element)) / reading_rate);
 }
 
-/// Factors as they arrive, if they are to be made; then panels of B, which wait for all of A.
+/// For all of A, if there is room; or for strips of it.
+SystemCut cut_of(const SystemShape& s, Precision precision, std::size_t memory) {
+  const SystemCut cut = system_cut(s, precision, memory);
+  return cut.width > 0 ? cut : system_cut_streamed(s, precision, memory);
+}
+
+template <bool lu, bool factored>
+std::optional<double> sent_again(const Problem& p, const Profile&, std::size_t memory) {
+  if (p.empty) return std::nullopt;
+  const SystemShape shape{.lu = lu,
+                          .factored = factored,
+                          .trans = p.adjoint ? Op::transpose : Op::none,
+                          .uplo = p.part == Part::upper ? Uplo::upper : Uplo::lower,
+                          .n = p.m,
+                          .nrhs = p.n};
+  const SystemCut cut = cut_of(shape, p.precision(), memory);
+  return cut.streamed() ? std::optional(sent_again(shape, cut, element_size(p.element))) : std::nullopt;
+}
+
+/// Factors as they arrive, if they are to be made; then panels of B, which wait for all of A.  Where A comes in strips,
+/// these come beside what is computed.
 template <bool lu, bool factored>
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const Profile& profile = *facts.profile;
-  const double in = seconds_in(p, facts, spared), out = seconds_out(p, facts), order = static_cast<double>(p.m),
-               rate = profile.gemm_rate[static_cast<int>(p.element.name)],
+  const bool whole = factored && facts.sent_again == 0;
+  const double in = seconds_in(p, facts, spared) + facts.sent_again / profile.in_rate, out = seconds_out(p, facts),
+               order = static_cast<double>(p.m), rate = profile.gemm_rate[static_cast<int>(p.element.name)],
                solving = (is_complex(p.element) ? 8.0 : 2.0) * order * order * static_cast<double>(p.n);
   // A block of the diagonal after the other, however few right-hand sides there are; and as trsm's.
   constexpr double seconds_a_block = 12e-6, block = 64, half = 2048;
@@ -64,7 +87,7 @@ Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   if (!factored)
     computing += lu ? getrf_seconds(p.m, p.m, p.flops - solving, p.precision(), profile)
                     : potrf_seconds(p.m, p.flops - solving, p.precision(), profile);
-  return {.seconds = profile.latency_seconds + (factored ? in + computing : std::max(in, computing)) + out};
+  return {.seconds = profile.latency_seconds + (whole ? in + computing : std::max(in, computing)) + out};
 }
 
 template <class T>
@@ -121,8 +144,18 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   operands.locate(backend);
   if (s.lu && operands[operand_pivots].memory == MemoryKind::on_a_device) return {Reason::no_route};
   const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
-  const SystemCut cut = system_cut(s, precision_of<T>, place.arena.limit(), {there(operand_a), there(operand_b)});
+  const bool any_there = there(operand_a) || there(operand_b);
+  const SystemCut cut = any_there
+                            ? system_cut(s, precision_of<T>, place.arena.limit(), {there(operand_a), there(operand_b)})
+                            : cut_of(s, precision_of<T>, place.arena.limit());
   if (cut.width == 0) return {Reason::no_room};
+  const bool in_parts = cut.streamed() && s.lu && !s.factored;
+  const GetrfCut factors{cut.panel, cut.factor_strip};
+  if (in_parts &&
+      !KeptMemory<T>::is_there(s.n, s.n, factors, static_cast<double>(s.n) * static_cast<double>(s.n + s.nrhs)))
+    return {Reason::no_room};
+  std::optional<KeptMemory<T>> kept;
+  if (in_parts) kept.emplace(s.n, s.n, factors);
   const auto panels = static_cast<std::size_t>((s.n + cut.panel - 1) / cut.panel);
   std::vector<T> pivots(s.lu ? static_cast<std::size_t>(s.n) : 0), failed(s.factored ? 0 : panels);
   if (s.lu && s.factored && !get_pivots(args.ipiv, cut.panel, pivots)) return {Reason::invalid};
@@ -131,20 +164,23 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   planned.in_plan = 2;
   if (s.lu) planned.own.push_back({pivots.data(), s.n});
   if (!s.factored) planned.own.push_back({failed.data(), static_cast<index>(panels)});
+  if (kept) kept->append_to(planned.own);
   planned.sound = [&] {
     info = first_failure(failed, cut.panel);
     return info == 0 || there(operand_b) || (there(operand_a) && s.nrhs == 0);
   };
   const auto make_plan = [&](const std::vector<Placed>& at) {
-    return plan_system(s, precision_of<T>, cut, {at[operand_a].device != nullptr, at[operand_b].device != nullptr});
+    return cut.streamed() ? plan_system_streamed(s, precision_of<T>, cut)
+                          : plan_system(s, precision_of<T>, cut,
+                                        {at[operand_a].device != nullptr, at[operand_b].device != nullptr});
   };
-  Ending ending = planned.compute(decision, false, make_plan, [](index, index) {});
+  Ending ending = planned.compute(decision, cut.streamed(), make_plan, [](index, index) {});
   // B is what it was; A, in device memory, is the device's alone to factor.
   if (info > 0 && there(operand_a)) ending.computed = true;
   if (ending.computed && s.lu && !s.factored) set_pivots(args.ipiv, pivots, cut.panel, s.n);
   if (info > 0 && !ending.computed) ending.reason = s.lu ? Reason::singular : Reason::not_definite;
   ending.info = info;
-  ending.way = with_numbers(0, cut.panel, cut.width);
+  ending.way = with_numbers(0, cut.panel, cut.width, cut.strip, cut.factor_strip);
   return ending;
 }
 
@@ -228,23 +264,30 @@ constexpr Operation::Kinds for_lu = Operation::Kinds(Operation::Kind::row_swaps)
 
 }  // namespace
 
-constinit const Family getrs_family{
-    .count = count<true, true>, .text = text<true>, .cpu_rate = cpu_rate, .cost = cost<true, true>, .needs = for_lu},
+constinit const Family getrs_family{.count = count<true, true>,
+                                    .text = text<true>,
+                                    .cpu_rate = cpu_rate,
+                                    .cost = cost<true, true>,
+                                    .needs = for_lu,
+                                    .sent_again = sent_again<true, true>},
     gesv_family{.count = count<true, false>,
                 .text = text<true>,
                 .cpu_rate = cpu_rate,
                 .cost = cost<true, false>,
-                .needs = for_lu | Operation::Kind::getrf},
+                .needs = for_lu | Operation::Kind::getrf,
+                .sent_again = sent_again<true, false>},
     potrs_family{.count = count<false, true>,
                  .text = text<false>,
                  .cpu_rate = cpu_rate,
                  .cost = cost<false, true>,
-                 .needs = Operation::Kind::trsm},
+                 .needs = Operation::Kind::trsm,
+                 .sent_again = sent_again<false, true>},
     posv_family{.count = count<false, false>,
                 .text = text<false>,
                 .cpu_rate = cpu_rate,
                 .cost = cost<false, false>,
-                .needs = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::trsm};
+                .needs = Operation::Kinds(Operation::Kind::potrf) | Operation::Kind::trsm,
+                .sent_again = sent_again<false, false>};
 
 template <class T>
 Computed solve_system(const Site& site, const SystemArgs<T>* args, Replay replay) {

@@ -6,10 +6,12 @@
 #include <utility>
 
 #include "impl/core/stored.hpp"
-#include "kernels/trsm.hpp"
+#include "impl/solve/system_steps.hpp"
 
 namespace blaslift {
 namespace {
+
+using namespace system_steps;
 
 constexpr index most_panels = 8, least_width = 1024, round = 64;
 constexpr index most_narrow = 128;  // panels: of more, the list of steps would take more than it could be worth
@@ -19,9 +21,7 @@ class Planner {
  public:
   Planner(const SystemShape& shape, Precision precision, const SystemCut& cut, const SystemHeld& held)
       : s_(shape), precision_(precision), cut_(cut), held_(held) {
-    plan.operands = {{"A", s_.n, s_.n, !s_.factored, false, s_.part()}, {"B", s_.n, s_.nrhs, true}};
-    if (s_.exchanges()) plan.operands.push_back({"pivots", s_.n, 1, !s_.factored, true});
-    if (!s_.factored) plan.operands.push_back({"failed", (s_.n + cut.panel - 1) / cut.panel, 1, true, true});
+    begin(plan, s_, cut.panel);
   }
 
   void make_steps() {
@@ -30,7 +30,7 @@ class Planner {
     for (index i = 0; i < slots; ++i)
       b_.push_back(held_.b ? plan.add_own_area(operand_b)
                            : plan.add_area("panel" + std::to_string(i), s_.n, std::min(cut_.width, s_.nrhs)));
-    const std::size_t bytes = leased_bytes(static_cast<index>(trsm_workspace(solving(true, cut_.width))), 1, 1);
+    const std::size_t bytes = leased_bytes(static_cast<index>(trsm_workspace(solve_with(true, cut_.width))), 1, 1);
     if (bytes > 0) workspaces_ = plan.add_area("workspaces", static_cast<index>(bytes / element_size(precision_)), 2);
     for (index panel = 0; panel < panels(); ++panel) {
       const index first = panel * cut_.width, cols = std::min(cut_.width, s_.nrhs - first);
@@ -52,7 +52,6 @@ class Planner {
   Plan plan;
 
  private:
-  enum { operand_a, operand_b, operand_third, operand_fourth };
   index panels() const { return s_.nrhs > 0 ? (s_.nrhs + cut_.width - 1) / cut_.width : 0; }
 
   void bring_factors() {
@@ -73,30 +72,12 @@ class Planner {
     }
   }
 
-  /// With L or U of LU, or with Cholesky's one factor or its adjoint; or with a triangle.
-  Trsm solving(bool of_lower, index others) const {
-    const Op adjoint = is_complex(precision_) ? Op::conjugate : Op::transpose;
-    const bool stored_lower = s_.lu ? of_lower : s_.uplo == Uplo::lower;
-    return {.precision = precision_,
-            .side = Side::left,
-            .uplo = stored_lower ? Uplo::lower : Uplo::upper,
-            .trans = s_.lu || s_.triangle       ? s_.trans
-                     : of_lower == stored_lower ? Op::none
-                                                : adjoint,
-            .unit = s_.triangle ? s_.unit : s_.lu && of_lower,
-            .m = s_.n,
-            .n = others,
-            .alpha = nullptr,
-            .A = nullptr,
-            .lda = 0,
-            .B = nullptr,
-            .ldb = 0,
-            .way = trsm_way(precision_, s_.n, s_.nrhs),
-            .block = trsm_block(s_.n)};
+  Trsm solve_with(bool of_lower, index others) const {
+    return solving(s_, precision_, of_lower, s_.n, others, s_.n, s_.nrhs);
   }
 
   void solve(bool of_lower, const Plan::Origin& b, const Block& block, bool prepared) {
-    Trsm operation = solving(of_lower, block.cols);
+    Trsm operation = solve_with(of_lower, block.cols);
     std::vector<Plan::Access> accesses{Plan::read(a_, {0, 0, s_.n, s_.n}, part_of(operation.uplo)),
                                        Plan::update(b, block)};
     if (workspaces_ >= 0) {

@@ -20,7 +20,7 @@ struct System {
   SystemCut cut;
   Matrix<T> original;  ///< A, all of it
   Matrix<T> A0, A, B0, B;
-  std::vector<T> pivots, failed;
+  std::vector<T> pivots, failed, kept;
 
   System(Random& r, unsigned seed)
       : shape{.lu = r.coin(),
@@ -68,6 +68,9 @@ struct System {
   bool stored(index i, index j) const {
     return shape.lu || ((shape.uplo == Uplo::upper ? i <= j : i >= j) && !(shape.unit && i == j));
   }
+
+  /// Its factors come in strips.
+  void cut_into_strips(Random& r) { cut.strip = r.up_to(shape.n), cut.factor_strip = r.up_to(cut.panel); }
 
   /// Instead, a triangular A.
   void make_triangular(Op trans, bool unit, unsigned seed) {
@@ -122,7 +125,8 @@ struct System {
   }
 
   Plan plan(const SystemHeld& held = {}) const {
-    Plan plan = plan_system(shape, precision_of<T>, cut, held);
+    Plan plan = cut.streamed() ? plan_system_streamed(shape, precision_of<T>, cut)
+                               : plan_system(shape, precision_of<T>, cut, held);
     EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
     return plan;
   }
@@ -133,6 +137,14 @@ struct System {
     std::vector<CallOperand<T>> operands{{A.data(), A.ld(), a}, {B.data(), B.ld(), b}};
     if (shape.exchanges()) operands.push_back({pivots.data(), shape.n});
     if (!shape.factored) operands.push_back({failed.data(), static_cast<index>(failed.size())});
+    if (cut.streamed() && shape.lu && !shape.factored) {
+      const std::vector<KeptFactors> blocks = kept_factors(shape.n, shape.n, {cut.panel, cut.factor_strip});
+      index elements = 0;
+      for (const KeptFactors& x : blocks) elements += x.rows * x.cols;
+      kept.assign(static_cast<std::size_t>(elements), std::numeric_limits<Real<T>>::quiet_NaN());
+      const T* at = kept.data();
+      for (const KeptFactors& x : blocks) operands.push_back({at, x.rows}), at += x.rows * x.cols;
+    }
     return run_leased<T>(plan, operands, {}, lane, is_sound);
   }
   std::string text() const {
@@ -142,7 +154,9 @@ struct System {
                              : "made ") +
            static_cast<char>(shape.trans) + static_cast<char>(shape.uplo) + " n " + std::to_string(shape.n) +
            ", nrhs " + std::to_string(shape.nrhs) + ", panels of " + std::to_string(cut.panel) + ", of B " +
-           std::to_string(cut.width);
+           std::to_string(cut.width) +
+           (cut.streamed() ? ", strips of " + std::to_string(cut.strip) + " and " + std::to_string(cut.factor_strip)
+                           : "");
   }
 
   using Number = std::complex<long double>;
@@ -224,6 +238,45 @@ TYPED_TEST(SystemExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {
   EXPECT_GT(panels, 20);
 }
 
+TYPED_TEST(SystemExecute, OfWhatThereIsNoRoomForFactorsComeInStrips) {
+  using T = TypeParam;
+  Random r(7);
+  int kinds[2][2] = {}, transposed = 0, panels = 0;
+  for (unsigned round = 0; round < 160; ++round) {
+    System<T> x(r, 300 + round);
+    x.cut_into_strips(r);
+    const Plan plan = x.plan();
+    const index n = x.shape.n;
+    kinds[x.shape.lu][x.shape.factored] += n > x.cut.panel && n > 2 * x.cut.strip && x.cut.panel > x.cut.factor_strip;
+    transposed += x.shape.lu && x.shape.factored && x.shape.trans != Op::none && n > 2 * x.cut.strip;
+    panels += x.shape.nrhs > 3 * x.cut.width;
+    Matrix<T> first = x.B0;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.A = x.A0;
+      x.B = x.B0;
+      std::fill(x.failed.begin(), x.failed.end(), T(7));
+      Shuffled lane(seed);
+      const PlanOutcome outcome = x.run(plan, lane);
+      ASSERT_EQ(outcome.status, Status::done);
+      ASSERT_TRUE(lane.well_prepared) << x.text();
+      for (const T& f : x.failed) ASSERT_EQ(f, x.shape.factored ? T(7) : T(0)) << x.text();
+      x.expect_solved();
+      if (testing::Test::HasFatalFailure()) return;
+      if (seed == 0) first = x.B;
+      ASSERT_TRUE(x.B == first) << "other bits: " << x.text();
+      const double order = static_cast<double>(n), b = order * static_cast<double>(x.shape.nrhs) * sizeof(T),
+                   a = (x.shape.lu ? order * order : order * (order + 1) / 2) * sizeof(T);
+      EXPECT_EQ(outcome.bytes_in + outcome.bytes_out,
+                (x.shape.factored ? 1 : 2) * a + 2 * b + sent_again(x.shape, x.cut, sizeof(T)))
+          << x.text();
+    }
+  }
+  for (const auto& of : kinds)
+    for (const int count : of) EXPECT_GT(count, 4);
+  EXPECT_GT(transposed, 4);
+  EXPECT_GT(panels, 20);
+}
+
 TYPED_TEST(SystemExecute, InMemoryOfTheirOwnNothingMoves) {
   using T = TypeParam;
   Random r(2);
@@ -268,6 +321,7 @@ TYPED_TEST(SystemExecute, WithAMatrixThatWillNotDoNothingChanges) {
   for (unsigned round = 0; round < 80; ++round) {
     System<T> x(r, round);
     if (x.shape.factored) continue;
+    if (round % 2 == 0) x.cut_into_strips(r);
     ++struck;
     const index bad = r.below(static_cast<std::size_t>(x.shape.n));
     for (index i = 0; i < x.shape.n; ++i)
@@ -291,8 +345,9 @@ TYPED_TEST(SystemExecute, AFaultAtEveryOperationLeavesEverythingAsItWas) {
   using T = TypeParam;
   Random r(4);
   int struck = 0;
-  for (unsigned round = 0; round < 8; ++round) {
+  for (unsigned round = 0; round < 12; ++round) {
     System<T> x(r, 90 + round);
+    if (round >= 6) x.cut_into_strips(r);
     const Plan plan = x.plan();
     const std::vector<T> given = x.pivots;
     struck += with_each_operation_failing(
@@ -309,6 +364,34 @@ TYPED_TEST(SystemExecute, AFaultAtEveryOperationLeavesEverythingAsItWas) {
     if (testing::Test::HasFatalFailure()) return;
   }
   EXPECT_GT(struck, 100);
+}
+
+TEST(SystemCut, OfStripsFitsAnyMemoryOrSaysSo) {
+  int streamed = 0, none = 0, narrow = 0;
+  for (const bool lu : {false, true})
+    for (const bool factored : {false, true})
+      for (const index n : {1, 7, 100, 511, 2049})
+        for (const index nrhs : {1, 65, 3000})
+          for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 26; memory *= 3) {
+            const SystemShape shape{
+                .lu = lu, .factored = factored, .trans = Op::none, .uplo = Uplo::upper, .n = n, .nrhs = nrhs};
+            if (system_cut(shape, Precision::d, memory).width > 0) continue;
+            const SystemCut cut = system_cut_streamed(shape, Precision::d, memory);
+            if (cut.width == 0) {
+              ++none;
+              continue;
+            }
+            ASSERT_TRUE(cut.streamed());
+            ++streamed;
+            narrow += cut.width < nrhs;
+            if (n / cut.strip * ((nrhs - 1) / cut.width + 1) > 400) continue;  // the list of steps would take long
+            const Plan plan = plan_system_streamed(shape, Precision::d, cut);
+            EXPECT_LE(plan.bytes(sizeof(double)), memory) << n << ", " << nrhs;
+            EXPECT_EQ(check(plan), "") << n << ", " << nrhs;
+          }
+  EXPECT_GT(streamed, 40);
+  EXPECT_GT(narrow, 20);
+  EXPECT_GT(none, 20);
 }
 
 TEST(SystemCut, FitsAnyMemoryOrSaysSo) {

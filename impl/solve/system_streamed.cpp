@@ -1,0 +1,215 @@
+// Plans of linear systems whose matrix the device has no room for.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "impl/plan/panels.hpp"
+#include "impl/solve/system_plan.hpp"
+#include "impl/solve/system_steps.hpp"
+
+namespace blaslift {
+namespace {
+
+using namespace system_steps;
+
+constexpr index strips_at_a_time = 2, most_slots = 3;
+constexpr index widest_strip = 1024, widest_panel = 4096;
+constexpr double most_for_b = 0.25;  // of the memory, while the factors are made
+// Of more, the list of steps would take more than it could be worth.
+constexpr double most_steps = 100000;
+
+/// Columns, in strips that do not go beyond a panel, whose parts are home at different times.
+index strips_of(const SystemCut& cut, index columns) {
+  const auto in_panel = [&](index count) { return (count + cut.strip - 1) / cut.strip; };
+  return columns / cut.panel * in_panel(cut.panel) + in_panel(columns % cut.panel);
+}
+
+/// The factors come in strips of columns, from the host's memory, where those that are made here have been brought to:
+/// for each panel of B once.  A strip of what op leaves as it is makes known what the others subtract; of its adjoint,
+/// it subtracts what they have made known.
+class Planner {
+ public:
+  Planner(const SystemShape& shape, Precision precision, const SystemCut& cut)
+      : s_(shape), precision_(precision), cut_(cut) {
+    begin(plan, s_, cut.panel);
+    const index width = std::min(cut.width, s_.nrhs);
+    for (index i = 0; i < std::min(panels(), most_slots); ++i)
+      b_.push_back(plan.add_area("B" + std::to_string(i), s_.n, width));
+    for (index i = 0; panels() > 0 && i < strips_at_a_time; ++i)
+      strips_.push_back(plan.add_area("columns" + std::to_string(i), s_.n, cut.strip));
+    if (const std::size_t bytes = trsm_workspace(solve_with(true, cut.strip, cut.width)); bytes > 0 && panels() > 0)
+      workspace_ = plan.add_area("for columns", static_cast<index>((bytes - 1) / element_size(precision) + 1), 1);
+  }
+
+  void make_steps() {
+    bring_factors();
+    for (index panel = 0; panel < panels(); ++panel) solve(panel);
+    plan.after = order_of(plan);
+  }
+
+  /// With factors that are made, which have areas of their own.
+  std::size_t bytes() {
+    bring_factors();
+    return plan.bytes(element_size(precision_));
+  }
+
+  Plan plan;
+
+ private:
+  struct Strip {
+    index first, count;
+    index end() const { return first + count; }
+  };
+
+  Strip strip(index number) const {
+    const index each = strips_of(cut_, cut_.panel), first = number / each * cut_.panel + number % each * cut_.strip,
+                end = std::min(s_.n, first / cut_.panel * cut_.panel + cut_.panel);
+    return {first, std::min(cut_.strip, end - first)};
+  }
+  index panels() const { return s_.nrhs > 0 ? (s_.nrhs + cut_.width - 1) / cut_.width : 0; }
+  Trsm solve_with(bool of_lower, index order, index others) const {
+    return solving(s_, precision_, of_lower, order, others, cut_.strip, cut_.width);
+  }
+
+  void bring_factors() {
+    if (!s_.factored && s_.lu) {
+      rows_ = add_getrf_streamed(plan, s_.n, s_.n, precision_, {cut_.panel, cut_.factor_strip},
+                                 {operand_a, operand_third, operand_fourth});
+    } else if (!s_.factored) {
+      add_potrf(plan, s_.uplo, s_.n, precision_, {cut_.panel, cut_.factor_strip}, operand_a, operand_third, -1);
+    } else if (s_.exchanges()) {
+      rows_ = RowGroups(plan, precision_, s_.n, s_.n, cut_.panel);
+      plan.upload({rows_.area(), operand_third}, {0, 0, s_.n, 1});
+    }
+  }
+
+  void solve(index panel) {
+    const index first = panel * cut_.width, cols = std::min(cut_.width, s_.nrhs - first);
+    const Plan::Origin at{b_[static_cast<std::size_t>(panel) % b_.size()], operand_b, 0, first};
+    const Block block{0, first, s_.n, cols};
+    plan.upload(at, block);
+    const bool forward = s_.trans == Op::none;
+    for (index group = 0; s_.exchanges() && forward && group < rows_.groups(); ++group)
+      rows_.exchange(plan, group, at, first, cols);
+    for (const bool of_lower : {forward, !forward})
+      if (!s_.triangle || of_lower) solve_triangle(of_lower, at, block);
+    for (index group = rows_.groups(); s_.exchanges() && !forward && group-- > 0;)
+      rows_.exchange(plan, group, at, first, cols, true);
+    plan.download(at, block);
+  }
+
+  void solve_triangle(bool of_lower, const Plan::Origin& b, const Block& all) {
+    const Trsm whole = solve_with(of_lower, s_.n, all.cols);
+    const bool plain = whole.trans == Op::none, below = whole.uplo == Uplo::lower, ascending = below == plain;
+    const index count = strips_of(cut_, s_.n);
+    for (index i = 0; i < count; ++i) {
+      const Strip own = strip(ascending ? i : count - 1 - i),
+                  beside = below ? Strip{own.end(), s_.n - own.end()} : Strip{0, own.first};
+      const Block diagonal{own.first, own.first, own.count, own.count},
+          others{beside.first, own.first, beside.count, own.count}, x{own.first, all.col, own.count, all.cols},
+          y{beside.first, all.col, beside.count, all.cols};
+      const Plan::Origin a{strips_[static_cast<std::size_t>(sent_++ % strips_at_a_time)], operand_a, 0, own.first};
+      plan.upload(a, diagonal);
+      if (beside.count > 0) plan.upload(a, others);
+      if (!plain && beside.count > 0)
+        subtract(whole.trans, Plan::read(a, others), Plan::read(b, y), Plan::update(b, x));
+      const Trsm solve = solve_with(of_lower, own.count, all.cols);
+      std::vector<Plan::Access> accesses{Plan::read(a, diagonal, part_of(solve.uplo)), Plan::update(b, x)};
+      if (workspace_ >= 0)
+        accesses.push_back(
+            {{workspace_, {0, 0, plan.areas[static_cast<std::size_t>(workspace_)].rows, 1}}, AccessMode::write});
+      plan.compute(solve, std::move(accesses), Scalar::one);
+      if (plain && beside.count > 0) subtract(Op::none, Plan::read(a, others), Plan::read(b, x), Plan::update(b, y));
+    }
+  }
+
+  void subtract(Op op, const Plan::Access& a, const Plan::Access& known, const Plan::Access& from) {
+    plan.multiply(precision_, Scalar::minus_one, op, a, Op::none, known, Scalar::one, from);
+  }
+
+  const SystemShape& s_;
+  const Precision precision_;
+  const SystemCut& cut_;
+  RowGroups rows_{};
+  std::vector<int> b_{}, strips_{};  ///< areas, in turns
+  int workspace_ = -1;
+  index sent_ = 0;  ///< strips
+};
+
+bool too_many_steps(const SystemShape& s, const SystemCut& cut) {
+  constexpr double of_a_strip = 4, triangles = 2;
+  const double panels = std::ceil(static_cast<double>(s.nrhs) / static_cast<double>(cut.width)),
+               strips = static_cast<double>(strips_of(cut, s.n));
+  return panels * strips * triangles * of_a_strip > most_steps;
+}
+
+std::size_t bytes_of(const SystemShape& s, Precision precision, const SystemCut& cut) {
+  return Planner(s, precision, cut).bytes();
+}
+
+/// Panels of B as wide as a quarter of the memory, and those of the factors for what is left.
+SystemCut cut_with_factors(const SystemShape& s, Precision precision, std::size_t memory) {
+  SystemCut cut{.panel = 0, .width = std::max<index>(1, s.nrhs)};
+  const auto bytes_of_b = [&] {
+    const index panels = std::min((s.nrhs + cut.width - 1) / cut.width, most_slots);
+    return static_cast<double>(panels) * static_cast<double>(s.n) * static_cast<double>(cut.width) *
+           static_cast<double>(element_size(precision));
+  };
+  while (cut.width > 1 && bytes_of_b() > most_for_b * static_cast<double>(memory))
+    cut.width = panels::smaller(cut.width);
+  for (std::size_t for_factors = memory;;) {
+    if (s.lu) {
+      const GetrfCut factors = getrf_cut_streamed(s.n, s.n, precision, for_factors);
+      cut.panel = factors.panel, cut.factor_strip = factors.strip;
+    } else {
+      const PotrfCut factors = potrf_cut(s.n, precision, for_factors);
+      cut.panel = factors.panel, cut.factor_strip = factors.strip;
+    }
+    if (cut.panel == 0) return {};
+    cut.strip = std::min(widest_strip, (cut.panel + 3) / 4);
+    if (too_many_steps(s, cut)) return {};
+    const std::size_t bytes = bytes_of(s, precision, cut);
+    if (bytes <= memory) return cut;
+    if (bytes - memory >= for_factors) return {};
+    for_factors -= bytes - memory;
+  }
+}
+
+}  // namespace
+
+SystemCut system_cut_streamed(const SystemShape& s, Precision precision, std::size_t memory) {
+  if (s.n == 0) return {};
+  if (!s.factored) return cut_with_factors(s, precision, memory);
+  const auto cut_as = [&](const PanelCut& x) {
+    return SystemCut{.panel = std::min(s.n, widest_panel), .width = x.width, .strip = x.tile};
+  };
+  const PanelCut cut = panels::cut_to(std::min(s.n, widest_strip), s.nrhs, s.nrhs, true, [&](const PanelCut& x) {
+    return x.streamed && !too_many_steps(s, cut_as(x)) && bytes_of(s, precision, cut_as(x)) <= memory;
+  });
+  return cut.tile > 0 ? cut_as(cut) : SystemCut{};
+}
+
+double sent_again(const SystemShape& s, const SystemCut& cut, std::size_t element) {
+  if (!cut.streamed()) return 0;
+  const auto squares_in = [&](index columns) {
+    const index last = columns % cut.strip;
+    return static_cast<double>(columns / cut.strip * cut.strip * cut.strip + last * last);
+  };
+  const double n = static_cast<double>(s.n), bytes = static_cast<double>(element), triangle = n * (n + 1) / 2,
+               squares = static_cast<double>(s.n / cut.panel) * squares_in(cut.panel) + squares_in(s.n % cut.panel),
+               factors = s.lu ? n * n + squares : 2 * triangle,
+               panels = std::ceil(static_cast<double>(s.nrhs) / static_cast<double>(cut.width));
+  if (s.factored) return (panels * factors - (s.lu ? n * n : triangle)) * bytes;
+  return panels * factors * bytes + (s.lu ? sent_again(s.n, s.n, GetrfCut{cut.panel, cut.factor_strip}, element)
+                                          : sent_again(s.n, PotrfCut{cut.panel, cut.factor_strip}, element));
+}
+
+Plan plan_system_streamed(const SystemShape& shape, Precision precision, const SystemCut& cut) {
+  Planner planner(shape, precision, cut);
+  planner.make_steps();
+  return std::move(planner.plan);
+}
+
+}  // namespace blaslift
