@@ -94,10 +94,10 @@ def roofline_script(x: Roofline, origin: tuple[str, str], out: Path) -> str:
         "set grid lt 1 lw 1 lc rgb '#dddddd'",
         "set border 3",
         "set tics nomirror",
-        "set key top left noenhanced",
+        "set key top left Left reverse noenhanced",
         "$roof << END", f"{least:g} {least * x.bus:g}", f"{knee:g} {x.peak:g}", f"{most:g} {x.peak:g}", "END",
     ]
-    plots = [f'$roof using 1:2 with lines lw 2 lc rgb "black" title "copies of pinned memory {x.bus / 1e9:.1f} GB/s one way, fastest gemm {x.peak / 1e12:.1f} Tflop/s"']
+    plots = [f'$roof using 1:2 with lines lw 2 lc rgb "black" title "bus {x.bus / 1e9:.1f} GB/s, gemm {x.peak / 1e12:.1f} Tflop/s"']
     for name, points in x.curves.items():
         lines += [f"${name} << END", *(f"{a:g} {b:g}" for a, b in points), "END"]
         plots.append(f'${name} using 1:2 with {style(name)} title "{name}"')

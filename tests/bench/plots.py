@@ -132,7 +132,7 @@ def pictures_of_a_run_are_made(gnuplot: str) -> None:
         for points in roof.curves.values():
             for x, y in points:
                 assert abs(y - min(GPU, x * BUS)) <= 1e-9 * y, "made-up calls lie on the roof"
-        for name, words in {"speed-up": ["gemm", "potrf", "8,192", "times as fast"], "roofline": ["gemm", "50.0 GB/s", "60.0 Tflop/s", "each byte"]}.items():
+        for name, words in {"speed-up": ["gemm", "potrf", "8,192", "times as fast"], "roofline": ["gemm", "50.0 GB/s", "60.0 Tflop/s", "for each byte"]}.items():
             shown = " ".join(ElementTree.parse(out / f"x1-{name}.svg").getroot().itertext())
             for word in [*words, "2026-01-02, commit abc"]:
                 assert word in shown, f"{name} does not say {word}"
