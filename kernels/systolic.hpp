@@ -58,6 +58,15 @@ struct Cursor {
       ++product;
     }
   }
+  /// Where a cell is that is so many steps behind.
+  BLASLIFT_BOTH Cursor behind(int steps, int g) const {
+    Cursor x{product, at - steps};
+    while (x.at < 0 && x.product > 0) {
+      x.at += g;
+      --x.product;
+    }
+    return x;
+  }
 };
 
 /// Of an array.  m, n, k, count, g and t are at least 1, m + n + k and g at most largest.
@@ -109,15 +118,15 @@ constexpr index meeting(const Schedule& s, int i, int j, index T) {
 
 /// What enters a block at step T waits in slot T mod `slots` of a ring, one for each row (A) and column (B): cell (r,
 /// c) takes from A's what entered c steps ago, from B's what entered r steps ago.
-constexpr int shortest_ring(int t) { return edge + t - 1; }
+BLASLIFT_BOTH constexpr int shortest_ring(int t) { return edge + t - 1; }
 /// A power of two, so that a slot is found without a division.
-constexpr int ring_slots(int t) {
+BLASLIFT_BOTH constexpr int ring_slots(int t) {
   int slots = edge;
   while (slots < shortest_ring(t)) slots *= 2;
   return slots;
 }
 /// From one column's ring of B to the next: 16 rows and 2 columns of cells, a warp, read from different banks.
-constexpr int ring_pitch(int slots) { return slots % 32 == 0 ? slots + 16 : slots; }
+BLASLIFT_BOTH constexpr int ring_pitch(int slots) { return slots % 32 == 0 ? slots + 16 : slots; }
 
 /// A batch of products, column-major.  Matrices of a kind lie `stride` apart; of A and B it may be the same matrix.
 template <class T>

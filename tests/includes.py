@@ -33,7 +33,7 @@ FLOORS = [
     "api",
     "kernels/engine",
     "kernels/host kernels/cuda/core",
-    "kernels/cuda/product kernels/cuda/qr kernels/cuda/symv kernels/cuda/gemv kernels/cuda/trsm kernels/cuda/cholesky kernels/cuda/lu",
+    "kernels/cuda/product kernels/cuda/systolic kernels/cuda/qr kernels/cuda/symv kernels/cuda/gemv kernels/cuda/trsm kernels/cuda/cholesky kernels/cuda/lu",
     "kernels/cuda/eigen kernels/cuda/svd",  # with copies of matrices
     "kernels/cuda",
     "kernels/fault",

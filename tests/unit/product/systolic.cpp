@@ -104,6 +104,8 @@ TEST(SystolicSchedule, ACursorIsWhereADivisionWouldPutIt) {
       T += by;
       const Cursor due = s.at(i, j, T);
       ASSERT_TRUE(x.at == due.at && x.product == due.product);
+      const Cursor behind = x.behind(by, g), was = s.at(i, j, T - by);
+      ASSERT_TRUE(behind.at == was.at && behind.product == was.product);
       EXPECT_EQ(s.works(x), meeting(s, i, j, T) == 1);
       bool all = true;
       for (int step = 0; step < 3; ++step) {

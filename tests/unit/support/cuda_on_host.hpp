@@ -79,6 +79,11 @@ class Block {
     return from_lane(x, lane < 32 ? lane : static_cast<int>(current_ % 32));
   }
   template <class T>
+  T shuffle_up(T x, int distance) {
+    const int lane = static_cast<int>(current_ % 32) - distance;
+    return from_lane(x, lane >= 0 ? lane : static_cast<int>(current_ % 32));
+  }
+  template <class T>
   T from_lane(T x, int lane) {
     with_warp(x, [&](const auto& of) { x = of(lane); });
     return x;
@@ -195,6 +200,10 @@ T __shfl_xor_sync(unsigned, T x, int distance) {
 template <class T>
 T __shfl_down_sync(unsigned, T x, int distance) {
   return cuda_on_host::block.shuffle_down(x, distance);
+}
+template <class T>
+T __shfl_up_sync(unsigned, T x, int distance) {
+  return cuda_on_host::block.shuffle_up(x, distance);
 }
 template <class T>
 T __shfl_sync(unsigned, T x, int lane) {

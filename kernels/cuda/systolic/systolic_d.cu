@@ -1,0 +1,11 @@
+#include "kernels/cuda/systolic/systolic_of.hpp"
+
+namespace blaslift::systolic {
+
+template <>
+cudaError_t start<double>(Variant variant, const Schedule& schedule, const Deal& deal, const Operands<double>& operands,
+                          cudaStream_t stream) {
+  return start_as(variant, schedule, deal, operands, stream);
+}
+
+}  // namespace blaslift::systolic
