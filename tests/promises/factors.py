@@ -1,5 +1,5 @@
 """The promises for factors: those that stay, so that what is solved with them moves right-hand sides alone, and their
-inverse nothing on the way in; and LU of what the device has no room for."""
+inverse nothing on the way in; and LU and linear systems that the device has no room for."""
 
 from __future__ import annotations
 
@@ -38,20 +38,26 @@ def factors_stay(s: Setting) -> list[str]:
     return errors
 
 
+def in_parts(s: Setting, member: str, names: tuple[str, ...], elements, memories=(("460K", True),)) -> list[str]:
+    """Calls of order 240 to 263 go through a device of 460 KB in parts, which move more than once."""
+    errors = []
+    for most, sent_again in memories:
+        run = s.run("suite", member, "large", "3", "240", settings=FORCED | {"BLASLIFT_MEMORY": most, "BLASLIFT_VERIFY": "all"})
+        accounts = harness.accounts(run.reports)
+        found = verdict_errors(run) + harness.bookkeeping_errors(accounts, forced=False)
+        for name in names:
+            account = accounts[name]
+            once = (16 if name[0] == "z" else 8) * elements(264, 264)
+            if not account.routed or account.routed != account.calls or (account.bytes_in > account.calls * once) != sent_again:
+                found.append(f"{name}: {account}")
+        errors += labelled(f"{member} with {most}", found)
+    return errors
+
+
 def lu_in_parts(s: Setting) -> list[str]:
     """LU of what is larger than the device's memory goes through it in parts, L more than once, and is right, also if any
     operation fails."""
-    errors = []
-    for most, sent_again in (("460K", True), ("64M", False)):
-        settings = FORCED | {"BLASLIFT_MEMORY": most, "BLASLIFT_VERIFY": "all"}
-        run = s.run("suite", "getrf", "large", "3", "240", settings=settings)
-        found = verdict_errors(run) + harness.bookkeeping_errors(harness.accounts(run.reports), forced=False)
-        for name in ("dgetrf", "cgetrf", "zgetrf"):
-            account = harness.accounts(run.reports)[name]
-            matrix = (16 if name[0] == "z" else 8) * 264 * 264
-            if not account.routed or account.routed != account.calls or (account.bytes_in > account.calls * matrix) != sent_again:
-                found.append(f"{name}: {account}")
-        errors += labelled(f"memory {most}", found)
+    errors = in_parts(s, "getrf", ("dgetrf", "cgetrf", "zgetrf"), lambda n, _: n * n, (("460K", True), ("64M", False)))
     run = s.run("suite", "getrf", "faults", "z", "3", "120", "121", settings=FORCED | {"BLASLIFT_MEMORY": "200K", "BLASLIFT_RESIDENCY": "off"},
                 library=s.fault_library, timeout=200)
     errors += [f"faults: {error}" for error in verdict_errors(run) if "stderr" not in error]
@@ -62,4 +68,12 @@ def lu_in_parts(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (factors_stay, lu_in_parts)
+def systems_in_parts(s: Setting) -> list[str]:
+    """Linear systems, also those whose matrix is factored: the factors go through it once more for each panel of right-hand sides."""
+    errors = []
+    for member in ("gesv", "posv", "getrs", "potrs"):
+        errors += in_parts(s, member, tuple(f"{precision}{member}" for precision in "dc"), lambda n, nrhs: n * n + n * nrhs)
+    return errors
+
+
+PROMISES = (factors_stay, lu_in_parts, systems_in_parts)
