@@ -5,7 +5,8 @@
 
 GPU-speed-up.svg: how many times as fast as on the CPU calls are from host to host, by their order.  GPU-roofline.svg: operations a second over
 operations for each byte that the bus moves, below what the bus and the GPU allow.  A routine is in it from three orders on; a picture without routines
-is not made.  Prints the files' names.  Status 77 without gnuplot.
+is not made.  GPU-timeline.svg: when the bus and the GPU were busy with a call (bench/call_timeline.py).  Prints the files' names.  Status 77 without
+gnuplot.
 """
 
 from __future__ import annotations
@@ -104,10 +105,46 @@ def roofline_script(x: Roofline, origin: tuple[str, str], out: Path) -> str:
     return "\n".join([*lines, "plot " + ", \\\n  ".join(plots)]) + "\n"
 
 
+ROWS = {"in": "to the GPU", "products": "products", "others": "other kernels", "out": "from the GPU"}
+"""Of a timeline, from above."""
+
+
+def timeline(store: Store) -> dict | None:
+    """The first that there is."""
+    return next((record for key in store.records if key.startswith("timeline/") and (record := store.get(key))), None)
+
+
+def timeline_script(record: dict, origin: tuple[str, str], out: Path) -> str:
+    """A whole gnuplot program, data included."""
+    end = max(bar[1] for row in record["bars"].values() for bar in row)
+    title = f"d{record['routine']} of order {record['order']:,} from the host's memory to the host's memory, one call"
+    labels = ", ".join(f'"{label}" {len(ROWS) - 1 - i}' for i, label in enumerate(ROWS.values()))
+    lines = [
+        'set terminal svg size 860,300 dynamic font "sans-serif,13" background rgb "white"',
+        f'set output "{out}"',
+        f'set title "{title}' + "".join(f"\\n{{/*0.7 {part}}}" for part in origin) + '"',
+        'set xlabel "milliseconds"',
+        f"set xrange [0:{end:g}]",
+        f"set yrange [-0.7:{len(ROWS) - 0.3:g}]",
+        f"set ytics ({labels}) nomirror",
+        "set xtics nomirror",
+        "set border 3",
+        "unset key",
+        "set style fill solid 1.0 noborder",
+    ]
+    plots = []
+    for i, kind in enumerate(ROWS):
+        if bars := record["bars"].get(kind):
+            y = len(ROWS) - 1 - i
+            lines += [f"${kind} << END", *(f"{(a + b) / 2:g} {y} {a:g} {b:g} {y - 0.35:g} {y + 0.35:g}" for a, b in bars), "END"]
+            plots.append(f'${kind} using 1:2:3:4:5:6 with boxxyerror lc rgb "{COLOURS[1 + i]}"')
+    return "\n".join([*lines, "plot " + ", \\\n  ".join(plots)]) + "\n"
+
+
 def pictures(store: Store) -> dict[str, str]:
-    """What there is to draw: the file's name without its ending, by speed-up and roofline."""
+    """What there is to draw: the file's name without its ending, by speed-up, roofline and timeline."""
     name = run_records.short_name(store)
-    return {what: f"{name}-{what}" for what, found in (("speed-up", speed_up(store)), ("roofline", roofline(store))) if found}
+    return {what: f"{name}-{what}" for what, found in (("speed-up", speed_up(store)), ("roofline", roofline(store)), ("timeline", timeline(store))) if found}
 
 
 def main() -> None:
@@ -121,6 +158,9 @@ def main() -> None:
     if found := roofline(store):
         out = arguments.out / f"{there['roofline']}.svg"
         plot(arguments, roofline_script(found, store.origin(), out), out)
+    if record := timeline(store):
+        out = arguments.out / f"{there['timeline']}.svg"
+        plot(arguments, timeline_script(record, store.origin(), out), out)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@
     bench/run.py --page FILE.jsonl
 
 The first runs on a machine with a GPU: the bus; single calls with their matrices in the host's memory (by the CPU's library, and preloaded, all of them moved in
-every call) and in the GPU's (preloaded, and cuBLAS or cuSOLVER by itself); then whole programs (bench/programs.py). Run again, it goes on where it
+every call) and in the GPU's (preloaded, and cuBLAS or cuSOLVER by itself); the timeline of one call, which needs PyTorch; then whole programs (bench/programs.py). Run again, it goes on where it
 stopped. run.jsonl has the records, run.md the page. The second prints the page of such records; bench/plot_run.py draws its pictures.
 """
 
@@ -41,8 +41,11 @@ LONG = 2.5
 MOST_OF_VENDOR = {"gesdd": 4096}
 """A larger one would take a minute."""
 VENDOR = Path(__file__).resolve().with_name("vendor_time.py")
+TIMELINE = Path(__file__).resolve().with_name("call_timeline.py")
+TIMED = ("potrf", 16384)
+"""Of what a timeline is drawn."""
 SECONDS = 0.5
-PARTS = ("setup", "bus", "calls", "programs")
+PARTS = ("setup", "bus", "calls", "timeline", "programs")
 
 
 def setup() -> dict:
@@ -151,6 +154,9 @@ def pictures(store: Store) -> list[str]:
         lines += ["", "A call cannot take less time than its matrices need on the bus, nor than its operations need on the GPU. The",
                   "slanted line is the bus, as fast as copies of pinned memory; the level one is the fastest gemm in device memory.", "",
                   f"![Operations a second over operations a byte](../pictures/{name}.svg)"]
+    if name := there.get("timeline"):
+        lines += ["", "One call, everything of which moves. What comes in, what is computed and what goes home overlap.", "",
+                  f"![When the bus and the GPU were busy](../pictures/{name}.svg)"]
     return lines
 
 
@@ -177,7 +183,7 @@ def page(store: Store) -> list[str]:
                   '([bench/program_cases.py](../../bench/program_cases.py)). "first" is a first `blaslift run`, "again" a later one',
                   "of the same command. Seconds of the part that computes.", "",
                   *table_of_programs(store)]
-    return [*lines, "", "## Again", "", "On a machine with a GPU, CUDA, and Python with these packages:", "",
+    return [*lines, "", "## Again", "", "On a machine with a GPU, CUDA, and Python with these packages (and PyTorch, for the timeline of a call):", "",
             "    cmake --preset release && cmake --build --preset release --target all benches",
             "    bench/run.py --build build/release --results OUT --commit ID",
             "    bench/run.py --page OUT/run.jsonl     # prints this page",
@@ -191,6 +197,7 @@ def main() -> int:
     parser = driver_options(__doc__, "run", PARTS, 1500)
     parser.add_argument("--cases", type=lambda text: text.split(","), default=programs.FIRST, help="programs; default: those that a release is judged by")
     parser.add_argument("--vendor", type=Path, default=VENDOR, help="what times cuBLAS and cuSOLVER; default: %(default)s")
+    parser.add_argument("--timeline", type=Path, default=TIMELINE, help="what sees when the GPU is busy; default: %(default)s")
     parser.add_argument("--rounds", type=int, default=1, metavar="COUNT", help="of programs; default: %(default)d")
     arguments, store = read_options(parser)
     wanted: list[Measurement] = []
@@ -201,6 +208,10 @@ def main() -> int:
             wanted.append(Measurement("bus/pinned", 8, lambda s: run([str(arguments.build / "bin/ceilings"), "bus"], {}, s)[0]))
         if "calls" in arguments.only:
             wanted += calls(arguments, environments)
+        if "timeline" in arguments.only:
+            name, order = TIMED
+            words, lifted = [sys.executable, str(arguments.timeline), name, str(order)], environments["blaslift"] | {"BLASLIFT_FORCE": "all"}
+            wanted.append(Measurement(f"timeline/{name}/{order}", 30, lambda s: run(words, lifted, s)[0]))
         if "programs" in arguments.only:
             options = argparse.Namespace(build=arguments.build, programs=programs.PROGRAMS, cases=arguments.cases, rounds=arguments.rounds,
                                          ways=["first", "again"], scale=1.0)

@@ -124,6 +124,9 @@ def pictures_of_a_run_are_made(gnuplot: str) -> None:
         assert drawn(records_of_a_run(ORDERS[:2])) == [], "pictures of two points"
         assert drawn([r for r in records_of_a_run(ORDERS) if r["key"] != "bus/pinned"]) == ["x1-speed-up.svg"], "a roofline without a bus"
         assert drawn(records_of_a_run(ORDERS)) == ["x1-speed-up.svg", "x1-roofline.svg"]
+        bars = {"in": [[0, 10], [12, 20]], "products": [[5, 22]], "others": [[4, 5]], "out": [[22, 30]]}
+        assert drawn([*records_of_a_run(ORDERS), {"key": "timeline/potrf/16384", "routine": "potrf", "order": 16384, "bars": bars}])[2:] == ["x1-timeline.svg"]
+        assert "dpotrf of order 16,384" in " ".join(ElementTree.parse(out / "x1-timeline.svg").getroot().itertext())
         store = figures.records_of([results])
         faster = {curve.title: curve.points for curve in plot_run.speed_up(store).curves}
         assert list(faster) == list(MOVED) and all(abs(y - gain(n)) < 1e-9 for points in faster.values() for n, y in points), faster
@@ -139,14 +142,26 @@ def pictures_of_a_run_are_made(gnuplot: str) -> None:
             assert "syevd" not in shown, f"{name} has a curve of one point"
 
 
+def events_become_bars() -> None:
+    bars = importlib.import_module("call_timeline").bars
+    copy, kernel = {"ph": "X", "cat": "gpu_memcpy"}, {"ph": "X", "cat": "kernel"}
+    found = bars([copy | {"name": "Memcpy HtoD (Pinned -> Device)", "ts": 1000, "dur": 500},
+                  copy | {"name": "Memcpy HtoD (Pinned -> Device)", "ts": 1510, "dur": 490},  # soon after
+                  kernel | {"name": "sm90_xmma_gemm_f64", "ts": 1900, "dur": 1000}, kernel | {"name": "potrf_panel", "ts": 3500, "dur": 100},
+                  copy | {"name": "Memcpy DtoH (Device -> Pinned)", "ts": 4000, "dur": 1000}, copy | {"name": "Memcpy DtoD", "ts": 4500, "dur": 100},
+                  {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 0, "dur": 9}, {"ph": "M", "name": "process_name"}])
+    assert found == {"in": [[0, 1]], "products": [[0.9, 1.9]], "others": [[2.5, 2.6], [3.5, 3.6]], "out": [[3, 4]]}, found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--gnuplot", default="gnuplot")
     arguments = parser.parse_args()
     sys.path.insert(0, str(BENCH))
     crossovers_hold()
+    events_become_bars()
     if not shutil.which(arguments.gnuplot):
-        print("SKIPPED: no gnuplot; only the crossovers were tested")
+        print("SKIPPED: no gnuplot; only crossovers and timelines were tested")
         sys.exit(77)
     pictures_are_made(arguments.gnuplot)
     pictures_of_a_run_are_made(arguments.gnuplot)

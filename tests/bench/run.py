@@ -26,6 +26,10 @@ case "$1,$LD_PRELOAD" in
   *) echo '{"median": 0.1, "fastest": 0.1, "calls": 3, "bits": "0"}';;
 esac
 '''
+TIMELINE = """import json, os, sys
+assert os.environ["LD_PRELOAD"].endswith("libblaslift.so"), os.environ
+print(json.dumps({"routine": sys.argv[1], "order": int(sys.argv[2]), "bars": {"in": [[0, 1]], "products": [[1, 2]], "others": [], "out": [[2, 3]]}}))
+"""
 VENDOR = """import json, sys
 if sys.argv[1] != "gemm":
     sys.exit("no such library")
@@ -49,7 +53,9 @@ def main() -> int:
         ceilings.chmod(0o755)
         vendor = Path(folder, "vendor.py")
         vendor.write_text(VENDOR)
-        done = run("--vendor", vendor, "--build", folder, "--results", folder, "--only", "setup,bus,calls", "--commit", "abc")
+        timeline = Path(folder, "timeline.py")
+        timeline.write_text(TIMELINE)
+        done = run("--vendor", vendor, "--timeline", timeline, "--build", folder, "--results", folder, "--only", "setup,bus,calls,timeline", "--commit", "abc")
         page = Path(folder, "run.md").read_text()
         records = [json.loads(line) for line in Path(folder, "run.jsonl").read_text().splitlines()]
         if "| potrf | 8192 | 800 | 200 | 4.00 | 100 |  |  |" not in page or "| batch | 256, times 500 | 800 | 200 |" not in page:
@@ -61,7 +67,7 @@ def main() -> int:
         host = next(record for record in records if record["key"] == "calls/getrf/512/host")
         if (host["bytes_in"], host["bytes_out"]) != (8000, 2000) or not any(r["key"] == "bus/pinned" and r["out"] == 55e9 for r in records):
             errors.append(f"what a call moves, or how fast: {host}")
-        for name in ("speed-up", "roofline"):
+        for name in ("speed-up", "roofline", "timeline"):
             if f"-{name}.svg)" not in page:
                 errors.append(f"no picture: {name}")
         long_ones = {record["key"] for record in records if record["key"].endswith("/cpu") and record["seconds_asked"] == "0"}
@@ -74,7 +80,7 @@ def main() -> int:
         if again.stdout != page:
             errors.append("another page from the records")
         few = Path(folder, "few.jsonl")
-        few.write_text("".join(json.dumps(r) + "\n" for r in records if r["key"].split("/")[2:3] in ([], ["512"], ["1024"])))
+        few.write_text("".join(json.dumps(r) + "\n" for r in records if r["key"].split("/")[2:3] in ([], ["512"], ["1024"]) and not r["key"].startswith("timeline")))
         if "| gemm | 512 |" not in run("--page", few).stdout or "](../pictures/" in run("--page", few).stdout:
             errors.append("a picture of two points")
         seconds = {"plain": 3.0, "first": 1.5, "again": 1.0}
