@@ -17,7 +17,7 @@ from common import Store
 from figures import COLOURS, drawing_options, plot, read_drawing_options, records_of
 from run_records import WAYS, mean
 
-SHOWN = Path(__file__).resolve().parent / "results/h200-2026-11-29-run.jsonl"
+SHOWN = Path(__file__).resolve().parent.parent / next(iter(run_records.PAGES.values()))
 """What the README's picture is drawn from."""
 
 

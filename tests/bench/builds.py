@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench/builds.py and call_time: the same bits from the same build, and others from one that is wrong."""
+"""bench/builds.py and call_time (also with one call alone): the same bits from the same build, and others from one that is wrong."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ def main() -> None:
         without = subprocess.run([sys.executable, str(BENCH / "builds.py"), "--build", str(arguments.build), "--beside", scratch],
                                  capture_output=True, text=True, timeout=60)
         assert without.returncode == 1 and "no library" in without.stderr, without
+    once = subprocess.run([str(arguments.build / "bin/call_time"), "host", "gemm", "0", "9"], capture_output=True, text=True)
+    assert '"calls": 1,' in once.stdout, f"{once.stdout}{once.stderr}"
     nowhere = subprocess.run([str(arguments.build / "bin/call_time"), "host", "gerqf", "0.01", "9"], capture_output=True, text=True)
     assert nowhere.returncode != 0 and nowhere.stderr, "a routine that it does not have"
 
