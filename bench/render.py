@@ -23,6 +23,7 @@ import plot_symv
 import qr
 import scaling
 import symv
+import systolic
 import transfers
 from common import Store, table_head, table_row
 from figures import commits, draw_all, drawing_options, read_drawing_options, records_of
@@ -70,6 +71,7 @@ DRIVERS: dict[str, Callable[[Store], list[str]]] = {
     "levels": of_levels,
     "qr": lambda store: qr.summary(store, qr.measurements(everything(qr.PARTS, "ds"), CANDIDATES)),
     "symv": lambda store: symv.summary(store, symv.measurements(everything(symv.PARTS, "dszcw"))),
+    "systolic": lambda store: systolic.summary(store, systolic.measurements(everything(systolic.PARTS, "ds"))),
     "transfers": of_transfers,
     "turns": of_levels,
 }

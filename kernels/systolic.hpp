@@ -169,4 +169,12 @@ struct Deal {
   }
 };
 
+/// As few arrays as have blocks for all of a device.
+constexpr Deal filling(int m, int n, index count) {
+  constexpr index enough = 2048, most = 65535;
+  const index blocks = (index{m} + edge - 1) / edge * ((index{n} + edge - 1) / edge),
+              arrays = (enough - 1) / blocks + 1;
+  return {count, arrays < count ? arrays < most ? arrays : most : count < most ? count : most};
+}
+
 }  // namespace blaslift::systolic

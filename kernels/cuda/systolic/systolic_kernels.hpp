@@ -61,7 +61,8 @@ __global__ void __launch_bounds__(edge* edge) walk_in_global_memory(const Job<T>
     for (int step = 0; step < t; ++step, u.advance(1, s.g)) {
       if (!s.works(u)) continue;
       volatile T& c = x.c(u.product, i, j);
-      sum = fused(x.a(u.product, i, u.at), x.b(u.product, u.at, j), held ? sum : c);
+      if (!held) sum = c;
+      sum = fused(x.a(u.product, i, u.at), x.b(u.product, u.at, j), sum);
       held = u.at < s.k - 1 && step < t - 1;
       if (!held) c = sum;
     }
