@@ -15,7 +15,5 @@ struct ByValue<std::complex<R>> {
   using type = const std::complex<R>*;
   static std::complex<R> get(type x) { return *x; }
 };
-template <class T>
-using Scalar = typename ByValue<T>::type;
 
 }  // namespace blaslift
