@@ -1,13 +1,17 @@
 #include "impl/qr/geqrf.hpp"
-#include "impl/core/undestroyed.hpp"
-#include "impl/qr/qr_section.hpp"
 
+#include <algorithm>
 #include <limits>
+#include <vector>
 
+#include "impl/core/undestroyed.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/qr/qr_domains_plan.hpp"
 #include "impl/qr/qr_execute.hpp"
 #include "impl/qr/qr_family.hpp"
+#include "impl/qr/qr_section.hpp"
 #include "impl/route/in_place.hpp"
+#include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
 
 namespace blaslift {
@@ -68,18 +72,45 @@ Outcome attempt(Place& place, const Site& site, Backend& backend, const GeqrfArg
                   });
 }
 
+/// A place's part of a tall one, whose rows are dealt out.
+template <class T>
+Ending compute_domain(Place& place, const Site& site, Backend& backend, const Problem& problem,
+                      const GeqrfArgs<T>& args, Operands& operands, const Decision& decision, const QrDomains& cut) {
+  Seat& seat = *operands.seat;
+  if (!backend.facts().computes.can(Operation::Kind::assign, precision_of<T>) ||
+      !seat.gang().same(with_numbers(1, cut.block)))
+    return {Reason::no_route};
+  std::vector<T> tau(static_cast<std::size_t>(args.n));
+  PlannedCall<T> planned(place, site, backend, problem, operands, {});
+  planned.in_plan = 1;
+  planned.own = {{tau.data(), args.n}};
+  Ending ending = planned.compute(
+      decision, false,
+      [&](const std::vector<Placed>&) {
+        return plan_qr_domains(args.m, args.n, precision_of<T>, cut, seat.number(), seat.places());
+      },
+      [](index, index) {});
+  if (ending.computed && seat.number() == 0) std::copy(tau.begin(), tau.end(), args.tau);
+  ending.way = with_numbers(1, cut.block, seat.places());
+  return ending;
+}
+
 /// On the device.  If that does not come to an end, A and tau in the host's memory are what they were.
 template <class T>
-Ending compute(Place& place, const Site& site, Backend& backend, const Problem&, const GeqrfArgs<T>& args,
+Ending compute(Place& place, const Site& site, Backend& backend, const Problem& problem, const GeqrfArgs<T>& args,
                Operands& operands, const Decision& decision) {
   if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>)) return {Reason::no_route};
   operands.locate(backend);
+  if (operands.seat) {
+    if (operands[operand_a].memory == MemoryKind::on_a_device ||
+        operands[operand_tau].memory == MemoryKind::on_a_device)
+      return {Reason::no_route};
+    const QrDomains domains = qr_domains(args.m, args.n, precision_of<T>, place.arena.limit(), operands.seat->places());
+    if (domains.block > 0) return compute_domain(place, site, backend, problem, args, operands, decision, domains);
+  }
   const QrCut cut = cut_for(place, args, operands);
   if (cut.block == 0) return {Reason::no_room};
-  if (operands.seat && (operands[operand_a].memory == MemoryKind::on_a_device ||
-                        operands[operand_tau].memory == MemoryKind::on_a_device ||
-                        !operands.seat->gang().same(with_numbers(0, cut.block, cut.panel))))
-    return {Reason::no_route};
+  if (operands.seat && !operands.seat->gang().same(with_numbers(0, cut.block, cut.panel))) return {Reason::no_route};
   if (cut.part < args.n) {
     operands.forget();  // a copy of A would take the room that there is
   } else {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "impl/qr/apply_q_plan.hpp"
+#include "impl/qr/qr_domains_plan.hpp"
 #include "impl/qr/qr_plan.hpp"
 
 namespace blaslift {
@@ -121,8 +122,28 @@ std::optional<double> qr_sent_again(const Problem& p, const Profile& profile, st
   return cut.part < p.n ? std::optional(sent_again(p.m, p.n, cut, element)) : std::nullopt;
 }
 
+/// By rows: each place's are there before their first update, and go home while later blocks are factored.
+double seconds_by_rows(const Problem& p, const Profile& profile, int places, const QrDomains& cut) {
+  constexpr double steps = 20, passes = 2;  // beside each block's panels; over its own rows, for V
+  const double n = static_cast<double>(p.n), rows = static_cast<double>(p.m - p.n) / places, count = places,
+               blocks = static_cast<double>(cut.blocks(p.n)), element = static_cast<double>(element_size(p.element)),
+               merged = (n / 2 + count * static_cast<double>(cut.block)) * n,
+               panels = blocks * (2 * profile.panel_seconds + steps * profile.step_seconds) +
+                        (rows * n + merged) * element / profile.panel_rate +
+                        passes * rows * n * element / profile.pass_rate,
+               products =
+                   p.flops / count / (efficiency(cut.block) * profile.gemm_rate[static_cast<int>(p.precision())]),
+               computing = panels + products,
+               host_rate = profile.host_rate > 0 ? profile.host_rate : 2 * profile.in_rate,
+               in = std::max(p.bytes_in / count / profile.in_rate, p.bytes_in / host_rate),
+               out = std::max(p.bytes_out / count / profile.out_rate, p.bytes_out / host_rate);
+  return profile.latency_seconds + in + std::max(computing, (1 - 1 / blocks) * out) + out / blocks;
+}
+
 std::optional<double> qr_together(const Problem& p, const Profile& profile, int places, std::size_t memory) {
   if (factored(p) == 0) return std::nullopt;
+  if (const QrDomains domains = qr_domains(p.m, p.n, p.precision(), memory, places); domains.block > 0)
+    return seconds_by_rows(p, profile, places, domains);
   const QrWidths widths = qr_widths(profile, p.precision(), factored(p));
   const QrCut cut = qr_cut_together(p.m, p.n, widths, element_size(p.element), memory, places);
   if (cut.block == 0) return std::nullopt;

@@ -22,14 +22,29 @@ TEST(Together, TakesWhatTwoDevicesTook) {
   } measured[] = {{Routine::dpotrf, 16384, 16384, 41.7}, {Routine::dpotrf, 32768, 32768, 159},
                   {Routine::dgetrf, 16384, 16384, 115},  {Routine::dgetrf, 32768, 32768, 482},
                   {Routine::dgeqrf, 16384, 16384, 120},  {Routine::dgeqrf, 32768, 32768, 596},
-                  {Routine::dgeqrf, 65536, 8192, 160},   {Routine::dgeqrf, 131072, 2048, 70.1},
-                  {Routine::dgeqrf, 1048576, 64, 22}};
+                  {Routine::dgeqrf, 65536, 8192, 160}};
   for (const auto& x : measured) {
     const Problem problem = square_or(x.routine, x.m, x.n);
     const auto seconds = family_of(x.routine).together(problem, profile, 2, memory);
     ASSERT_TRUE(seconds) << to_string(problem);
     EXPECT_LT(1e3 * *seconds, 1.5 * x.milliseconds) << to_string(problem);
     EXPECT_GT(1e3 * *seconds, x.milliseconds / 1.5) << to_string(problem);
+  }
+}
+
+/// With their rows dealt out; with their columns in turns these took 70.1 and 22 ms there, on one device 86.7 and 24.2.
+TEST(Together, TakesHalfOfWhatMovesForTallOnes) {
+  const Profile profile = built_in_profile("sm_90");
+  const struct {
+    index m, n;
+    double milliseconds;
+  } by_columns[] = {{131072, 2048, 70.1}, {1048576, 64, 22}};
+  for (const auto& x : by_columns) {
+    const Problem problem = square_or(Routine::dgeqrf, x.m, x.n);
+    const auto seconds = family_of(Routine::dgeqrf).together(problem, profile, 2, memory);
+    ASSERT_TRUE(seconds);
+    EXPECT_LT(1e3 * *seconds, x.milliseconds) << to_string(problem);
+    EXPECT_GT(*seconds, problem.bytes_in / 2 / profile.in_rate) << to_string(problem);
   }
 }
 
