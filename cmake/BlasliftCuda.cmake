@@ -44,7 +44,7 @@ add_library(blaslift_cuda_trsm OBJECT ${trsm}.cpp ${trsm}_s.cu ${trsm}_d.cu ${tr
 add_library(blaslift_cuda_symv OBJECT ${symv}.cpp ${symv}_s.cu ${symv}_d.cu ${symv}_c.cu ${symv}_z.cu ${symv}_w.cu)
 add_library(blaslift_cuda_gemv OBJECT ${gemv}.cpp ${gemv}_s.cu ${gemv}_d.cu ${gemv}_c.cu ${gemv}_z.cu)
 set(systolic kernels/cuda/systolic/systolic)
-add_library(blaslift_cuda_systolic OBJECT ${systolic}_s.cu ${systolic}_d.cu)
+add_library(blaslift_cuda_systolic OBJECT ${systolic}.cpp ${systolic}_s.cu ${systolic}_d.cu)
 foreach(part symv gemv systolic trsm qr_panel)
   target_link_libraries(blaslift_cuda_${part} PUBLIC blaslift_flags)
   set_target_properties(blaslift_cuda_${part} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
@@ -58,6 +58,6 @@ set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.
   INSTALL_RPATH "$ORIGIN;$ORIGIN/../../nvidia/cu${CUDAToolkit_VERSION_MAJOR}/lib;${CUDAToolkit_LIBRARY_DIR}"
   BUILD_RPATH "${CUDAToolkit_LIBRARY_DIR}")
-target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_qr_panel blaslift_cuda_symv blaslift_cuda_gemv blaslift_cuda_trsm CUDA::cublas CUDA::cublasLt)
+target_link_libraries(blaslift_cuda PRIVATE blaslift_cuda_qr_panel blaslift_cuda_symv blaslift_cuda_gemv blaslift_cuda_systolic blaslift_cuda_trsm CUDA::cublas CUDA::cublasLt)
 # Scaling and the guard's numbers have to have the host's bits.
 set_source_files_properties(kernels/cuda/product/residues.cu PROPERTIES COMPILE_OPTIONS "--fmad=false;-Xcompiler=-ffp-contract=off")

@@ -13,6 +13,8 @@
 // Every variant adds the terms of an element of C in the order of k, each fused with its addition, so all have the same
 // bits.
 #pragma once
+#include <cstring>
+
 #include "kernels/arithmetic.hpp"
 #include "kernels/types.hpp"
 
@@ -175,6 +177,41 @@ constexpr Deal filling(int m, int n, index count) {
   const index blocks = (index{m} + edge - 1) / edge * ((index{n} + edge - 1) / edge),
               arrays = (enough - 1) / blocks + 1;
   return {count, arrays < count ? arrays < most ? arrays : most : count < most ? count : most};
+}
+
+/// Whether arrays may compute the products of a batch: of reals, neither A nor B transposed, within the limits of
+/// Schedule and of a grid.
+constexpr bool can_multiply(Precision precision, Op transa, Op transb, index m, index n, index k) {
+  constexpr index largest = Schedule::largest / 3, most_columns = index{65535} * edge;
+  return !is_complex(precision) && transa == Op::none && transb == Op::none && m >= 1 && n >= 1 && k >= 1 &&
+         m <= largest && n <= most_columns && k <= largest;
+}
+/// As St, of one product: many steps at a time, products as near as can be, nothing idle.
+inline Schedule schedule_of(const GemmBatch& p) {
+  constexpr index worth_more_steps = 128;
+  return {static_cast<int>(p.m),
+          static_cast<int>(p.n),
+          static_cast<int>(p.k),
+          1,
+          static_cast<int>(p.k),
+          p.k < worth_more_steps ? most_steps / 2 : most_steps,
+          true};
+}
+template <class T>
+Operands<T> operands_of(const GemmBatch& p) {
+  Operands<T> x{static_cast<const T*>(p.A),
+                p.lda,
+                p.stride_a,
+                static_cast<const T*>(p.B),
+                p.ldb,
+                p.stride_b,
+                static_cast<T*>(p.C),
+                p.ldc,
+                p.stride_c,
+                false};
+  std::memcpy(&x.alpha, p.alpha, sizeof x.alpha);
+  std::memcpy(&x.beta, p.beta, sizeof x.beta);
+  return x;
 }
 
 }  // namespace blaslift::systolic

@@ -161,6 +161,7 @@ struct GemmBatch {
   index ldc, stride_c;
   std::int8_t stream = 0;
   bool awaited = true;
+  bool systolic = false;  ///< by systolic arrays: what systolic::can_multiply() accepts, in the order of k
 
   /// Number i of them.
   Gemm product(index i) const {

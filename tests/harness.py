@@ -303,6 +303,7 @@ class Account:
     dealt: int = 0
     """By several devices."""
     residues: int = 0
+    systolic: int = 0
     distrusted: int = 0
     """Products meant for levels that the guard sent back to the classical product."""
 
@@ -328,6 +329,7 @@ def accounts(reports: list[dict]) -> dict[str, Account]:
             account.levels.update({int(level): calls for level, calls in counters["levels"].items()})
             account.dealt += counters["dealt"]
             account.residues += counters["residues"]
+            account.systolic += counters["systolic"]
             account.distrusted += counters["distrusted"]
     return total
 

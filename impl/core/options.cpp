@@ -214,6 +214,10 @@ constexpr OptionInfo table[] = {
      "rates in the profile; a number: that many wherever they fit, by a list of steps (default fused) in 1 or 2 "
      "streams, or all: its own two at all levels (for tests)",
      parse_levels, true},
+    {"BLASLIFT_BATCH", "auto, systolic", "auto",
+     "how the products of a batch are computed: auto: by cuBLAS, all at once; systolic: by systolic arrays where these "
+     "can, for comparison (slower, and rounds in the order of k)",
+     [](Options& o, const char* v) { return parse_switch(o.systolic, v, "systolic", "auto"); }, true},
     {"BLASLIFT_QR", "stream, bulk", "stream",
      "the first updates of a QR: stream: piece by piece as columns arrive; bulk: all columns on the right at once "
      "(rounds differently)",

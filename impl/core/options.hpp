@@ -49,7 +49,8 @@ struct Options {
   bool fixed = false;               ///< routes depend on the arguments and the profile alone
   ResidencyMode residency = ResidencyMode::automatic;
   Products products = Products::automatic;
-  int levels = -1;  ///< Strassen-like ones: so many; -1: as many as are estimated to be best
+  bool systolic = false;  ///< products of a batch, where systolic arrays can compute them
+  int levels = -1;        ///< Strassen-like ones: so many; -1: as many as are estimated to be best
   strassen::Model estimator = strassen::Model::ours;
   const strassen::Level* level_list = nullptr;  ///< null: fused
   bool two_streams = true;                      ///< steps overlap: as their list says, or else wherever they may

@@ -28,6 +28,7 @@ struct RoutineCounters {
   std::atomic<std::uint64_t> levels[most_levels];      ///< routed calls computed by one level of Strassen's, two, ...
   std::atomic<std::uint64_t> dealt;                    ///< routed calls that several devices have computed
   std::atomic<std::uint64_t> residues;                 ///< routed calls computed by residues, or parts of them
+  std::atomic<std::uint64_t> systolic;                 ///< routed calls computed by systolic arrays, or parts of them
   std::atomic<std::uint64_t> distrusted;               ///< routed calls that the guard has sent back to no level
 };
 

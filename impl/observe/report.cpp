@@ -129,6 +129,7 @@ JsonObject object_of(const Summary::PerRoutine& x) {
       .add("levels", levels)
       .add("dealt", x.dealt)
       .add("residues", x.residues)
+      .add("systolic", x.systolic)
       .add("distrusted", x.distrusted)
       .add("stayed", stayed)
       .add("stayed_seconds", seconds);
@@ -219,6 +220,7 @@ void Summary::add(const Counters& c) {
     for (std::size_t i = 0; i < most_levels; ++i) to.levels[i] += get(from.levels[i]);
     to.dealt += get(from.dealt);
     to.residues += get(from.residues);
+    to.systolic += get(from.systolic);
     to.distrusted += get(from.distrusted);
   }
   if (calls() == before) return;  // made no call of ours
@@ -287,6 +289,7 @@ std::string to_text(const Summary& s) {
     if (x.dealt) text += format(", %llu by several devices", static_cast<unsigned long long>(x.dealt));
     if (x.bytes_exchanged > 0) text += ", " + in_bytes(x.bytes_exchanged) + " from one to another";
     if (x.residues) text += format(", %llu by residues", static_cast<unsigned long long>(x.residues));
+    if (x.systolic) text += format(", %llu by systolic arrays", static_cast<unsigned long long>(x.systolic));
     if (x.distrusted) text += format(", %llu badly scaled", static_cast<unsigned long long>(x.distrusted));
     if (x.stayed_calls()) {
       text += format("; %llu on the CPU: ", static_cast<unsigned long long>(x.stayed_calls()));

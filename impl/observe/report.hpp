@@ -17,7 +17,7 @@ struct Summary {
     double saved_seconds = 0;                           ///< by routed calls, beside what was predicted of the CPU
     double cpu_seconds = 0, device_seconds = 0, bytes_in = 0, bytes_out = 0, bytes_spared = 0, bytes_exchanged = 0;
     std::array<std::uint64_t, most_levels> levels{};
-    std::uint64_t dealt = 0, residues = 0, distrusted = 0;
+    std::uint64_t dealt = 0, residues = 0, systolic = 0, distrusted = 0;
     std::uint64_t checked = 0, repeated = 0, wrong = 0;
     std::array<std::uint64_t, finding_count> found{};
     std::array<std::uint64_t, unchecked_count> unchecked{};

@@ -35,7 +35,8 @@ std::string text(const Plan& plan, const Plan::Step& s) {
   }
   constexpr const char* names[] = {"gemm", "trsm",   "potrf", "getrf",  "swaps", "syevd", "gebrd", "svd",  "assign",
                                    "geev", "mirror", "panel", "survey", "batch", "sytrd", "gehrd", "geqp3"};
-  std::string line = names[s.operation.index()];
+  const auto* const batch = std::get_if<PlannedBatch>(&s.operation);
+  std::string line = batch && batch->products.systolic ? "systolic batch" : names[s.operation.index()];
   for (const Plan::Access& x : s.accesses) line += of_area(x.region) + (x.mode == AccessMode::read ? "" : "*");
   return line;
 }

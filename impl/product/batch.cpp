@@ -13,6 +13,7 @@
 #include "impl/product/batch_plan.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
+#include "kernels/systolic.hpp"
 
 namespace blaslift {
 namespace {
@@ -274,7 +275,9 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
     if (status != Status::done) return {give_up(place, backend, status)};
     return {.reason = decision.reason, .computed = true};
   }
-  const BatchShape shape = shape_of(args);
+  BatchShape shape = shape_of(args);
+  shape.systolic = place.options.systolic &&
+                   systolic::can_multiply(precision_of<T>, shape.transa, shape.transb, shape.m, shape.n, shape.k);
   // From the sizes and the device's memory alone: neither what else is on it nor copies change the bits.  What is in
   // the program's device memory takes no room.
   const BatchCut cut = batch_cut(shape, precision_of<T>, place.arena.limit(),
@@ -305,6 +308,8 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   Ending ending =
       planned.compute(decision, false, make_plan, [&](index first, index lines) { finish(gemm, args, first, lines); });
   ending.way = way;
+  ending.systolic = shape.systolic && ending.computed;
+  if (shape.systolic) ending.as_predicted = false;  // predictions are of the library's batches
   return ending;
 }
 
@@ -337,6 +342,7 @@ Ending compute_all(Place& place, const Site& site, Backend& backend, const Probl
     failed = failed || one.reason == Reason::failed;
     all.as_predicted = all.as_predicted && one.as_predicted;
     all.bytes_in += one.bytes_in;
+    all.systolic = all.systolic || one.systolic;
     all.bytes_out += one.bytes_out;
     all.transfers.add(one.transfers);
     all.way = with_numbers(all.way, one.computed, one.way);

@@ -109,7 +109,8 @@ class Planner {
                              .beta = nullptr,
                              .C = nullptr,
                              .ldc = 0,
-                             .stride_c = 0};
+                             .stride_c = 0,
+                             .systolic = s_.systolic};
     plan.compute(
         PlannedBatch{products, s_.a, s_.b, s_.c},
         {Plan::read(origin(a_, group), block_of(a_, group)), Plan::read(origin(b_, group), block_of(b_, group)),

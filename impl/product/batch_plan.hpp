@@ -14,7 +14,8 @@ struct BatchShape {
   Op transa, transb;
   index m, n, k, count;
   BatchForm a, b, c;
-  bool reads_c;  ///< beta is not zero
+  bool reads_c;           ///< beta is not zero
+  bool systolic = false;  ///< by arrays, which have to be able to (systolic::can_multiply())
 };
 
 /// Matrices that lie apart are side by side in a plan (Scattered).

@@ -356,6 +356,7 @@ Ending combined(const Decision& decision, std::span<const Ending> parts) {
     all.as_predicted = all.as_predicted && part.as_predicted;
     all.distrusted = all.distrusted || part.distrusted;
     all.residues = all.residues || part.residues;
+    all.systolic = all.systolic || part.systolic;
     all.bytes_in += part.bytes_in;
     all.bytes_out += part.bytes_out;
     all.bytes_spared += part.bytes_spared;

@@ -99,6 +99,7 @@ struct Ending {
   int levels = 0;             ///< by so many
   index tile = 0;             ///< with levels: the edge of what they were applied to
   bool residues = false;      ///< by these, or parts of it
+  bool systolic = false;      ///< by systolic arrays, or parts of it
   int places = 1;             ///< that have computed parts of it
   std::uint64_t way = 0;  ///< with_numbers() of it: calls of equal arguments that went the same way have the same bits
   index info = 0;         ///< LAPACK's, of a result that is there: 0, or what it says of the caller's numbers

@@ -256,6 +256,7 @@ void note_ending(const Call& call, const Decision& decision, const Ending& endin
   if (tracing()) trace(call, decision, ending, start, start + elapsed);
   if (!ending.computed) return;
   if (ending.residues) c.residues.fetch_add(1, std::memory_order_relaxed);
+  if (ending.systolic) c.systolic.fetch_add(1, std::memory_order_relaxed);
   if (ending.places > 1) c.dealt.fetch_add(1, std::memory_order_relaxed);
   if (ending.levels > 0) c.levels[ending.levels - 1].fetch_add(1, std::memory_order_relaxed);
   c.device_ns.fetch_add(elapsed, std::memory_order_relaxed);

@@ -44,6 +44,7 @@
 #include "kernels/cuda/svd/gebrd.hpp"
 #include "kernels/cuda/svd/svd.hpp"
 #include "kernels/cuda/symv/symv.hpp"
+#include "kernels/cuda/systolic/systolic.hpp"
 #include "kernels/cuda/trsm/solve_by_blocks.hpp"
 #include "kernels/cuda/trsm/trsm.hpp"
 #include "kernels/engine/lane.hpp"
@@ -241,6 +242,7 @@ class CudaLane final : public EngineLane {
         if (const Status status = compute(queue, p.product(i)); status != Status::done) return status;
       return Status::done;
     }
+    if (p.systolic) return status_of(systolic::multiply(p, stream(queue)));
     Products& own = products(queue);
     const Status made = own.create_once(stream(queue));
     return made == Status::done ? multiply_all(own.handle, p) : made;

@@ -28,6 +28,7 @@
 #include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
 #include "kernels/host/symv.hpp"
+#include "kernels/host/systolic.hpp"
 #include "kernels/host/sytrd.hpp"
 #include "kernels/host/trsm.hpp"
 
@@ -74,6 +75,7 @@ class HostLane final : public EngineLane {
     underlying_.call(underlying_.context, product);
   }
   void compute(const GemmBatch& batch) {
+    if (batch.systolic) return systolic::multiply(batch);
     for (index i = 0; i < batch.count; ++i) compute(batch.product(i));
   }
   void compute(const GemmByResidues& product) {

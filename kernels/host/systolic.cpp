@@ -237,4 +237,13 @@ Counts interpret(Variant variant, const Schedule& schedule, const Operands<T>& o
 template Counts interpret<float>(Variant, const Schedule&, const Operands<float>&, unsigned, int);
 template Counts interpret<double>(Variant, const Schedule&, const Operands<double>&, unsigned, int);
 
+void multiply(const GemmBatch& p) {
+  Schedule schedule = schedule_of(p);
+  schedule.count = p.count;
+  if (p.precision == Precision::s)
+    interpret(Variant::st, schedule, operands_of<float>(p));
+  else
+    interpret(Variant::st, schedule, operands_of<double>(p));
+}
+
 }  // namespace blaslift::systolic

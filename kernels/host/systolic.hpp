@@ -18,4 +18,7 @@ template <class T>
 Counts interpret(Variant variant, const Schedule& schedule, const Operands<T>& operands, unsigned seed = 0,
                  int slots = 0);
 
+/// A batch that is to be computed so (GemmBatch::systolic), with the device's bits.
+void multiply(const GemmBatch& products);
+
 }  // namespace blaslift::systolic

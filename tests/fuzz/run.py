@@ -23,7 +23,7 @@ LENGTHS = {"elf": 40000, "options": 600, "profile": 6000, "record": 6000, "repor
 
 VALUES = {
     "": ["on", "off"], "BACKEND": ["auto", "cuda", "host"], "FORCE": ["all", "dgemm,sgemm", "gemm,"], "DECISION": ["fixed"],
-    "RESIDENCY": ["always"], "STRASSEN": ["2:rum:all", "auto", "6:lai:1"], "INTERNAL_ESTIMATOR": ["otsuka"], "QR": ["bulk"],
+    "RESIDENCY": ["always"], "STRASSEN": ["2:rum:all", "auto", "6:lai:1"], "INTERNAL_ESTIMATOR": ["otsuka"], "QR": ["bulk"], "BATCH": ["systolic"],
     "DEVICES": ["all", "3"], "MEMORY": ["512M", "18446744073709551615", "17179869183G"], "REPORT": ["stderr"], "TRACE": ["/tmp/x"], "FALLBACK": ["libblas.so.3"],
     "PROFILE": ["rates"], "VERIFY": ["sample:100", "all"], "VERIFY_ORACLE": ["x.so"], "VERIFY_DUMP": ["x"], "INTERNAL_COUNTERS": ["x"],
     "INTERNAL_CUTTING": ["2:1024:0", "6:64:9223372036854775807", "1:64:9223372036854775807:1"], "INTERNAL_MEASURE": ["on"], "NONSENSE": ["1"],

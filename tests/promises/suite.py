@@ -187,6 +187,9 @@ def semantics(s: Setting, m: Member) -> list[str]:
             found.append("nothing was computed by levels")
         if mode.startswith("residues") and not all(account.residues for account in accounts.values()):
             found.append("nothing was computed by residues")
+        if mode == "systolic":
+            found += [f"{name}: {account.systolic} of {account.routed} by systolic arrays" for name, account in accounts.items()
+                      if name in m.routines and (account.systolic > 0) != (name[0] in "sd")]
         # In parts, operands are sent more than once; in panels, all are there once, and faults() counts the operations.
         if "BLASLIFT_MEMORY" in settings and mode != "panels" and provider == "reference" and not s.sanitizer:
             ample = s.run("suite", m.name, "semantics", count_of_calls(s), settings=settings | {"BLASLIFT_MEMORY": "64M"})

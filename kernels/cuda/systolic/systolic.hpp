@@ -14,4 +14,7 @@ template <class T>
 cudaError_t start(Variant variant, const Schedule& schedule, const Deal& deal, const Operands<T>& operands,
                   cudaStream_t stream);
 
+/// Starts a batch that is to be computed so (GemmBatch::systolic), by as many arrays as fill the device.
+cudaError_t multiply(const GemmBatch& products, cudaStream_t stream);
+
 }  // namespace blaslift::systolic

@@ -95,7 +95,7 @@ struct GemmBatch : Routine<GemmBatch<T>> {
   static constexpr index largest = 20;
   static constexpr bool dealt = true;
   // In groups of products, of which less than one comes home at once; one has to fit.
-  static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=10K";
+  static constexpr std::string_view modes = "systolic BLASLIFT_BATCH=systolic;panels BLASLIFT_MEMORY=10K";
   static constexpr std::string_view fault_memory = "6K", fault_sizes = "5 7";
   static std::string name() { return named<T>("gemm_batch_strided"); }
 
@@ -253,7 +253,7 @@ template <class T>
 struct GemmGroups : Routine<GemmGroups<T>> {
   static constexpr int ways_to_nothing = 5;
   static constexpr index largest = GemmBatch<T>::largest;
-  static constexpr std::string_view modes = "panels BLASLIFT_MEMORY=10K";
+  static constexpr std::string_view modes = "systolic BLASLIFT_BATCH=systolic;panels BLASLIFT_MEMORY=10K";
   static constexpr std::string_view fault_memory = "6K", fault_sizes = "5 7";
   static std::string name() { return named<T>("gemm_batch"); }
 

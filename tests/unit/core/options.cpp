@@ -41,10 +41,11 @@ std::string to_text(const Options& o) {
        << " eagerness=" << o.eagerness << " yields=" << o.yields << " fixed=" << o.fixed
        << " residency=" << static_cast<int>(o.residency) << " products=" << static_cast<int>(o.products)
        << " levels=" << o.levels << (o.level_list ? o.level_list->name : "") << o.two_streams << o.at_all_levels
-       << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " devices=" << o.devices
-       << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace << "' fallback='" << o.fallback
-       << "' profile='" << o.profile << "' counters='" << o.counters << "' measure=" << o.measure
-       << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump << "'";
+       << " estimator=" << static_cast<int>(o.estimator) << " qr_stream=" << o.qr_stream << " systolic=" << o.systolic
+       << " devices=" << o.devices << " memory=" << o.memory << " report='" << o.report << "' trace='" << o.trace
+       << "' fallback='" << o.fallback << "' profile='" << o.profile << "' counters='" << o.counters
+       << "' measure=" << o.measure << " verify=" << o.verify << " oracle='" << o.oracle << "' dump='" << o.verify_dump
+       << "'";
   for (const int device : o.named_devices) text << " device=" << device;
   if (o.cutting)
     text << " cutting=" << o.cutting->levels << ':' << o.cutting->tile << ':' << o.cutting->head << ':'
@@ -121,6 +122,8 @@ constexpr Accepted accepted[] = {
     {"BLASLIFT_START", "early:1", [](Options&) {}},
     {"BLASLIFT_START", "early:dgesv", [](Options&) {}},
     {"BLASLIFT_START", "early:1:dgesv,gemm", [](Options&) {}},
+    {"BLASLIFT_BATCH", "systolic", [](Options& o) { o.systolic = true; }},
+    {"BLASLIFT_BATCH", "auto", [](Options&) {}},
     {"BLASLIFT_QR", "bulk", [](Options& o) { o.qr_stream = false; }},
     {"BLASLIFT_QR", "stream", [](Options&) {}},
     {"BLASLIFT_DEVICES", "all", [](Options&) {}},
@@ -180,6 +183,7 @@ constexpr struct {
     {"BLASLIFT_START",
      {"", "Early", "late", "early:", "early:0", "early:-1", "early:x", "early 1", "needed:1", "early:1:", "early:1:x",
       "early:1:2", "early:dgesv:dgemm", "early:dgesv:1", "early:,dgesv", "needed:dgesv"}},
+    {"BLASLIFT_BATCH", {"", "Systolic", "systoli", "off", "auto "}},
     {"BLASLIFT_QR", {"", "Bulk", "streams", "0"}},
     {"BLASLIFT_DEVICES",
      {"", "0", "-1", "+2", " 2", "2 ", "All", "all,", "1.5", "99999999999", ",", "0,", ",1", "0,,1", "1,0,1", "0, 1",
@@ -256,7 +260,7 @@ TEST(Options, DefaultsAreWhatTheTableSays) {
     EXPECT_EQ(to_text(r.options), to_text(Options{})) << o.variable << "=" << o.fallback;
     EXPECT_EQ(r.warnings.size(), 0u);
   }
-  EXPECT_EQ(spelled, 15);
+  EXPECT_EQ(spelled, 16);
 }
 
 TEST(Options, AcceptedValuesSetTheirFieldAlone) {

@@ -245,11 +245,11 @@ TEST(Json, HoldsTheCountersNumbers) {
     "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "blind": "", "warning": "switch", "opening_seconds": 0.5,
     "routines": {
       "dgemm": {"calls": 12, "routed": 2, "cpu_seconds": 1.5, "device_seconds": 0.25, "saved_seconds": -0.125, "bytes_in": 3000000000,
-                "bytes_out": 999, "bytes_spared": 2500000, "bytes_exchanged": 0, "levels": {"2": 1}, "dealt": 0, "residues": 0, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
+                "bytes_out": 999, "bytes_spared": 2500000, "bytes_exchanged": 0, "levels": {"2": 1}, "dealt": 0, "residues": 0, "systolic": 0, "distrusted": 1, "stayed": {"too small": 4, "transfers cost more than they save": 5,
                                              "device failed, finished on the CPU": 1},
                 "stayed_seconds": {"transfers cost more than they save": 1.5}},
       "dgeqrf": {"calls": 3, "routed": 0, "cpu_seconds": 0, "device_seconds": 0, "saved_seconds": 0, "bytes_in": 0, "bytes_out": 0,
-                "bytes_spared": 0, "bytes_exchanged": 0, "levels": {}, "dealt": 0, "residues": 0, "distrusted": 0, "stayed": {"too small": 2, "workspace query": 1}, "stayed_seconds": {}}}})"));
+                "bytes_spared": 0, "bytes_exchanged": 0, "levels": {}, "dealt": 0, "residues": 0, "systolic": 0, "distrusted": 0, "stayed": {"too small": 2, "workspace query": 1}, "stayed_seconds": {}}}})"));
 }
 
 /// The same after verification: ten calls checked, one of them wrong in two ways.

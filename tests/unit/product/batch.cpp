@@ -11,6 +11,7 @@
 #include "impl/core/batch_call.hpp"
 #include "impl/product/batch.hpp"
 #include "impl/product/batch_plan.hpp"
+#include "kernels/systolic.hpp"
 #include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
 #include "tests/unit/support/random.hpp"
@@ -225,6 +226,64 @@ TYPED_TEST(BatchExecute, AFailureLeavesWhatIsComputedAndTheRestAlone) {
   }
   EXPECT_GT(failed, 60);
   EXPECT_GT(finished, 10);
+}
+
+template <class T>
+void multiply_by_arrays() {
+  Random r(5);
+  int asked = 0, forms = 0, groups = 0;
+  for (unsigned round = 0; round < 400; ++round) {
+    Batch<T> x(r, round);
+    x.shape.systolic = systolic::can_multiply(precision_of<T>, x.transa, x.transb, x.m, x.n, x.k);
+    ASSERT_EQ(x.shape.systolic, x.transa == Op::none && x.transb == Op::none);
+    if (!x.shape.systolic) continue;
+    const Plan plan = x.plan();
+    Shuffled lane(round);
+    ASSERT_EQ(x.run(plan, lane).status, Status::done);
+    ASSERT_EQ(lane.by_arrays, x.cut.groups(x.shape));
+    EXPECT_NE(to_string(plan).find(": systolic batch A0("), std::string::npos) << to_string(plan);
+    asked += lane.by_arrays;
+    forms |= 1 << static_cast<int>(x.form_a) | 1 << static_cast<int>(x.form_b) | 1 << static_cast<int>(x.form_c);
+    groups += lane.by_arrays > 1;
+    for (index p = 0; p < x.count; ++p) {
+      const auto at = static_cast<std::size_t>(p);
+      const T *A = x.args.a_at(x.order_a[at]), *B = x.args.b_at(x.order_b[at]);
+      const index c = x.order_c[at] * x.args.stride_c;
+      for (index j = 0; j < x.n; ++j)
+        for (index i = 0; i < x.m; ++i) {
+          T sum = 0;
+          for (index v = 0; v < x.k; ++v) sum = std::fma(A[i + v * x.args.lda], B[v + j * x.args.ldb], sum);
+          const index place = c + i + j * x.args.ldc;
+          const T scaled = x.args.alpha * sum,
+                  due = x.args.beta == 0 ? scaled : std::fma(x.args.beta, x.C0.data()[place], scaled);
+          ASSERT_TRUE(same_bits(x.C.data()[place], due)) << x.text() << ", number " << p;
+        }
+    }
+    ASSERT_TRUE(x.C.canaries_intact()) << x.text();
+  }
+  EXPECT_GT(asked, 60);
+  EXPECT_GT(groups, 10);
+  EXPECT_EQ(forms, 0b11110) << "of all ways in which matrices lie";
+}
+TEST(BatchByArrays, HasTheBitsOfASumInTheOrderOfK) {
+  multiply_by_arrays<float>();
+  multiply_by_arrays<double>();
+}
+
+TEST(BatchByArrays, IsOfRealProductsWithNothingTransposed) {
+  const auto can = [](Precision precision, Op a, Op b, index m = 5, index n = 6, index k = 7) {
+    return systolic::can_multiply(precision, a, b, m, n, k);
+  };
+  EXPECT_TRUE(can(Precision::s, Op::none, Op::none));
+  EXPECT_TRUE(can(Precision::d, Op::none, Op::none));
+  EXPECT_FALSE(can(Precision::c, Op::none, Op::none) || can(Precision::z, Op::none, Op::none));
+  for (const Op other : {Op::transpose, Op::conjugate})
+    EXPECT_FALSE(can(Precision::d, other, Op::none) || can(Precision::d, Op::none, other));
+  EXPECT_FALSE(can(Precision::d, Op::none, Op::none, 0) || can(Precision::d, Op::none, Op::none, 1, 0) ||
+               can(Precision::d, Op::none, Op::none, 1, 1, 0));
+  EXPECT_TRUE(can(Precision::d, Op::none, Op::none, 1, 65535 * 16));
+  EXPECT_FALSE(can(Precision::d, Op::none, Op::none, 1, 65535 * 16 + 1)) << "more blocks than a grid has";
+  EXPECT_FALSE(can(Precision::d, Op::none, Op::none, index{1} << 40)) << "no overflow";
 }
 
 TEST(BatchCut, FitsAnyMemoryOrSaysSo) {

@@ -20,6 +20,7 @@
 #include "kernels/host/qr_panel.hpp"
 #include "kernels/host/svd.hpp"
 #include "kernels/host/syevd.hpp"
+#include "kernels/host/systolic.hpp"
 #include "kernels/host/sytrd.hpp"
 #include "kernels/host/trsm.hpp"
 #include "tests/unit/support/by_residues.hpp"
@@ -33,6 +34,7 @@ class Shuffled final : public Lane {
  public:
   /// @param seed  0: what was asked for last as early as it may be; otherwise at random
   explicit Shuffled(unsigned seed) : seed_(seed), random_(seed) {}
+  int by_arrays = 0;  ///< batches that it was asked to compute by systolic arrays
 
   Status upload(const Transfer& t, After after) override {
     return add(after, [t] {
@@ -66,9 +68,11 @@ class Shuffled final : public Lane {
     std::array<std::array<char, 16>, 2> scalars;
     std::memcpy(scalars[0].data(), g.alpha, element_size(g.precision));
     std::memcpy(scalars[1].data(), g.beta, element_size(g.precision));
+    by_arrays += g.systolic;
     return add(after, [batch = g, scalars]() mutable {
       batch.alpha = scalars[0].data();
       batch.beta = scalars[1].data();
+      if (batch.systolic) return systolic::multiply(batch);
       for (index i = 0; i < batch.count; ++i) reference::naive(batch.product(i));
     });
   }
