@@ -1,4 +1,5 @@
 // Batches of products of the same sizes.
+#include "kernels/systolic.hpp"
 #include "tests/conformance/harness.hpp"
 
 namespace blaslift::conformance::batches_tests {
@@ -31,8 +32,18 @@ class Batches : public testing::Test {
 };
 TYPED_TEST_SUITE(Batches, Precisions, TypeNames);
 
+/// What a systolic array makes of an element, to the bit.
 template <class T>
-void expect_right(Op transa, Op transb, index m, index n, index k, index count, T alpha, T beta, index turn) {
+T in_order_of_k(const GemmArgs<T>& x, index i, index j) {
+  T sum = 0;
+  for (index v = 0; v < x.k; ++v) sum = std::fma(x.A[i + v * x.lda], x.B[v + j * x.ldb], sum);
+  const T c = x.C[i + j * x.ldc];
+  return arithmetic::updated(x.alpha, sum, x.beta, &c);
+}
+
+template <class T>
+void expect_right(Op transa, Op transb, index m, index n, index k, index count, T alpha, T beta, index turn,
+                  bool by_arrays = false) {
   const bool plain_a = transa == Op::none, plain_b = transb == Op::none;
   Matrices<T> A(plain_a ? m : k, plain_a ? k : m, count, turn % 3, turn % 5 == 1),
       B(plain_b ? k : n, plain_b ? n : k, count, turn % 4, turn % 5 == 2), C(m, n, count, turn % 2, false);
@@ -59,7 +70,8 @@ void expect_right(Op transa, Op transb, index m, index n, index k, index count, 
                         .beta = &for_beta.value,
                         .C = c.at,
                         .ldc = C.all.ld(),
-                        .stride_c = C.stride()};
+                        .stride_c = C.stride(),
+                        .systolic = by_arrays};
   const Ticket done = call.ask(batch, {a.ready, b.ready, c.ready});
   Matrix<T> result = C.all;
   call.get(result, c.at, {done});
@@ -81,6 +93,12 @@ void expect_right(Op transa, Op transb, index m, index n, index k, index count, 
     for (index j = 0; j < C.apart; ++j)
       for (index i = 0; i < m; ++i) {
         const T& got = result(i, p * C.apart + j);
+        if constexpr (std::is_floating_point_v<T>) {
+          if (by_arrays && j < n) {
+            ASSERT_TRUE(same_bits(got, in_order_of_k(product, i, j)))
+                << "number " << p << ", " << m << " x " << n << " x " << k << " at " << i << ", " << j;
+          }
+        }
         if (j < n)
           ASSERT_LE(element(product, i, j).excess(got), 1)
               << "number " << p << " of " << count << ", " << m << " x " << n << " x " << k << " at " << i << ", " << j;
@@ -111,6 +129,30 @@ TYPED_TEST(Batches, AreTheirProductsWithOneMatrixForAllOrWithoutGapsOrWithGaps) 
 TYPED_TEST(Batches, MayBeOfManyProducts) {
   using T = TypeParam;
   expect_right<T>(Op::none, Op::transpose, 2, 3, 2, 70000, scalar<T>(0.5, 0.5), T(0), 5);
+}
+
+template <class T>
+class BatchesByArrays : public Batches<T> {};
+using Reals = testing::Types<float, double>;
+TYPED_TEST_SUITE(BatchesByArrays, Reals, TypeNames);
+
+TYPED_TEST(BatchesByArrays, HaveTheBitsOfASumInTheOrderOfK) {
+  using T = TypeParam;
+  const T alphas[] = {T(1), T(-0.5), T(0)}, betas[] = {T(0), T(1), T(0.7)};
+  index turn = 0;
+  for (const auto& [m, n, k, count] : {std::array<index, 4>{1, 1, 1, 3},
+                                       {7, 5, 9, 4},
+                                       {33, 64, 17, 3},
+                                       {64, 64, 64, 5},
+                                       {16, 16, 300, 2},
+                                       {130, 70, 129, 2},
+                                       {4, 4, 4, 5000}})
+    for (int round = 0; round < 9; ++round) {
+      ++turn;
+      ASSERT_TRUE(systolic::can_multiply(precision_of<T>, Op::none, Op::none, m, n, k));
+      expect_right<T>(Op::none, Op::none, m, n, k, count, alphas[round % 3], betas[round / 3], turn, true);
+      if (testing::Test::HasFatalFailure()) return;
+    }
 }
 
 }  // namespace
