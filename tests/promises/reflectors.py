@@ -180,6 +180,20 @@ def qr_in_parts(s: Setting) -> list[str]:
     return errors
 
 
+def qr_by_rows(s: Setting) -> list[str]:
+    """Three devices deal out a tall matrix's rows, none of which leaves its device: little but triangles is exchanged."""
+    run = s.run("qr", "tall", settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_VERIFY": "all"}, timeout=200)
+    errors = verdict_errors(run) + report_errors(run, routed=True)
+    for name, counters in run.reports[0]["routines"].items():
+        if not 0 < counters["bytes_exchanged"] < 0.4 * counters["bytes_in"]:
+            errors.append(f"{name}: {counters['bytes_exchanged']} of {counters['bytes_in']} bytes from device to device")
+        if counters["dealt"] != counters["routed"]:
+            errors.append(f"{name}: {counters['dealt']} of {counters['routed']} calls were dealt out")
+        if counters["verified"]["wrong"] or counters["verified"]["repeated"] != counters["routed"]:
+            errors.append(f"{name}: {counters['verified']}, {run.reports[0]['worst'][:3]}")
+    return errors
+
+
 def qr_threads(s: Setting) -> list[str]:
     """Threads factor at once; and the process ends while they do."""
     errors = []
@@ -204,5 +218,6 @@ PROMISES = (
     qr_by_profile,
     qr_as_stream,
     qr_in_parts,
+    qr_by_rows,
     qr_threads,
 )

@@ -2,7 +2,7 @@
 // of matrices, what is beside tau, the workspace beyond lwork.  Results are checked against products of reflectors as
 // they are defined, in higher precision.
 //
-//   qr semantics | products | large_products | stays | invalid | queries | consumers | threads | exiting
+//   qr semantics | tall | products | large_products | stays | invalid | queries | consumers | threads | exiting
 //   qr faults PRECISION, qr product_faults PRECISION, qr part_faults PRECISION   as faults.cpp
 //   qr copies             a product, its QR, and its R in a product, each of which may find the last one's result
 #include <stdlib.h>
@@ -147,6 +147,24 @@ void semantics() {
          {static_cast<double>(Limits::max()) / 2048, 64 * static_cast<double>(Limits::min() / Limits::epsilon())}) {
       const Canaried<T> A = scaled<T>(100, 80, factor);
       check_factors(A, factored(A), factor > 1 ? "near overflow" : "near underflow");
+    }
+  });
+}
+
+/// So tall that three devices deal out rows.
+void tall() {
+  for_each_precision([]<class T>(T*) {
+    for (const Kind kind : reference::kinds) {
+      const Canaried<T> A = reference::matrix_of<T>(kind, 400, 20);
+      check_factors(A, factored(A), ("tall, kind " + std::to_string(static_cast<int>(kind))).c_str());
+    }
+    const Canaried<T> blocks = reference::matrix_of<T>(Kind::random, 1400, 80);
+    check_factors(blocks, factored(blocks), "tall, of two blocks");
+    using Limits = std::numeric_limits<Real<T>>;
+    for (const double factor :
+         {static_cast<double>(Limits::max()) / 2048, 64 * static_cast<double>(Limits::min() / Limits::epsilon())}) {
+      const Canaried<T> A = scaled<T>(300, 12, factor);
+      check_factors(A, factored(A), factor > 1 ? "tall, near overflow" : "tall, near underflow");
     }
   });
 }
@@ -509,7 +527,7 @@ int main(int count, char** arguments) {
       {"semantics", semantics}, {"products", products}, {"large_products", large_products},
       {"consumers", consumers}, {"stays", stays},       {"invalid", invalid},
       {"queries", queries},     {"copies", copies},     {"threads", threads},
-      {"exiting", exiting},     {"identity", identity}};
+      {"exiting", exiting},     {"identity", identity}, {"tall", tall}};
   for (const auto& [name, part] : parts)
     if (which == name && count == 2) return part(), verdict_of_calls();
   if ((which != "faults" && which != "product_faults" && which != "part_faults") || count != 3) return 2;
