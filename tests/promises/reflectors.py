@@ -185,7 +185,7 @@ def qr_by_rows(s: Setting) -> list[str]:
     run = s.run("qr", "tall", settings=FORCED | {"BLASLIFT_DEVICES": "3", "BLASLIFT_VERIFY": "all"}, timeout=200)
     errors = verdict_errors(run) + report_errors(run, routed=True)
     for name, counters in run.reports[0]["routines"].items():
-        if not 0 < counters["bytes_exchanged"] < 0.4 * counters["bytes_in"]:
+        if not 0 < counters["bytes_exchanged"] < 0.2 * counters["bytes_in"]:
             errors.append(f"{name}: {counters['bytes_exchanged']} of {counters['bytes_in']} bytes from device to device")
         if counters["dealt"] != counters["routed"]:
             errors.append(f"{name}: {counters['dealt']} of {counters['routed']} calls were dealt out")

@@ -155,15 +155,15 @@ void semantics() {
 void tall() {
   for_each_precision([]<class T>(T*) {
     for (const Kind kind : reference::kinds) {
-      const Canaried<T> A = reference::matrix_of<T>(kind, 400, 20);
+      const Canaried<T> A = reference::matrix_of<T>(kind, 1200, 20);
       check_factors(A, factored(A), ("tall, kind " + std::to_string(static_cast<int>(kind))).c_str());
     }
-    const Canaried<T> blocks = reference::matrix_of<T>(Kind::random, 1400, 80);
+    const Canaried<T> blocks = reference::matrix_of<T>(Kind::random, 3000, 80);
     check_factors(blocks, factored(blocks), "tall, of two blocks");
     using Limits = std::numeric_limits<Real<T>>;
     for (const double factor :
          {static_cast<double>(Limits::max()) / 2048, 64 * static_cast<double>(Limits::min() / Limits::epsilon())}) {
-      const Canaried<T> A = scaled<T>(300, 12, factor);
+      const Canaried<T> A = scaled<T>(900, 12, factor);
       check_factors(A, factored(A), factor > 1 ? "tall, near overflow" : "tall, near underflow");
     }
   });
