@@ -81,7 +81,7 @@ def everything_is_measured(folder: Path) -> Path:
     seconds = sum(float(line.split()[1]) for line in dry.splitlines() if line.startswith("about"))
     assert seconds < 2 * 300, f"all is expected to take {seconds} s: more than two commands"
     assert dry.count("  variants/") == 2 * 20 and dry.count("  batch/") == 2 * 10 and dry.count("  steps/") == 2 * 3
-    done = run(*command, "--precisions", "d", "--budget", "5")
+    done = run(*command, "--precisions", "d", "--budget", "15")  # less than the longest takes
     assert done.returncode == 1 and "left for another run" in done.stdout, "the budget is kept"
     assert "Failed: variants/d/512/10." in done.stdout
     done = run(*command)
