@@ -163,7 +163,7 @@ std::vector<Routine> judged_with_products() {
 #include "api/routines.def"
   return routines;
 }
-enum { by_ormqr, by_orgqr, by_gemm };
+enum { by_ormqr, by_orgqr, by_gemm, by_geqrf };
 template <class T>
 std::vector<Routine> judged_with_qr();
 

@@ -79,13 +79,15 @@ bool unitary(const OrmqrArgs<T>& x) {
 
 template <class T>
 std::vector<Routine> judged_with_qr() {
-  std::vector<Routine> routines(3);
+  std::vector<Routine> routines(4);
 #define ORMQR(name, type) \
   if (std::is_same_v<T, type>) routines[by_ormqr] = Routine::name;
 #define ORGQR(name, type) \
   if (std::is_same_v<T, type>) routines[by_orgqr] = Routine::name;
 #define GEMM(name, type) \
   if (std::is_same_v<T, type>) routines[by_gemm] = Routine::name;
+#define GEQRF(name, type) \
+  if (std::is_same_v<T, type>) routines[by_geqrf] = Routine::name;
 #include "api/routines.def"
   return routines;
 }

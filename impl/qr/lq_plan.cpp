@@ -8,13 +8,18 @@ namespace {
 
 class Planner {
  public:
-  Planner(const LqShape& shape, Precision precision, bool a_in_place)
+  /// @param apart  the factors have memory of their own
+  Planner(const LqShape& shape, Precision precision, bool a_in_place, bool apart = false)
       : m_(shape.m), n_(shape.n), k_(shape.k), panel_(std::clamp<index>(k_, 1, lq_panel)), precision_(precision) {
     const index count = std::max<index>(1, k_);
-    plan.operands = {{"A", m_, n_, true}, {"tau", count, 1, !shape.makes_q, true}};
+    if (apart)
+      plan.operands = {{"A", m_, n_, false}, {"R", m_, m_, true, false, Part::upper}, {"Q", n_, m_, true}};
+    else
+      plan.operands = {{"A", m_, n_, true}, {"tau", count, 1, !shape.makes_q, true}};
     a_ = {a_in_place ? plan.add_own_area(operand_a) : plan.add_area("A", m_, n_), operand_a};
-    c_ = {plan.add_area("C", n_, m_), nobodys};
-    tau_ = {plan.add_area("tau", count, 1), operand_tau};
+    c_ = {plan.add_area("C", n_, m_), apart ? operand_q : nobodys};
+    tau_ = {plan.add_area("tau", count, 1), apart ? nobodys : operand_tau};
+    if (apart) r_ = {plan.add_area("R", m_, m_), operand_r};
     v_ = {plan.add_area("V", n_, panel_), nobodys};
     t_ = {plan.add_area("T", panel_, panel_), nobodys};
     for (Plan::Origin& w : w_) w = {plan.add_area("W", panel_, m_), nobodys};
@@ -23,37 +28,60 @@ class Planner {
   /// Rows go home as soon as they are final.
   void factor() {
     bring(m_);
-    for (index col = 0; col < k_; col += panel_) {
-      const index cols = std::min(panel_, k_ - col);
-      make_reflectors(col, cols, false);
-      reflect(Op::conjugate, col, cols, col + cols);
+    for_each_panel([&](index col, index cols) {
+      factor_panel(col, cols);
       bring_home(col, cols);
-    }
+    });
     if (k_ < m_) bring_home(k_, m_ - k_);
     plan.download(tau_, {0, 0, k_, 1});
   }
 
-  /// Q's columns begin as an identity's, those of a block in its reflectors' place as soon as V has these; blocks from
-  /// the last one on leave columns on their left as they are.
   void make_q() {
     if (k_ > 0) {
       plan.upload(tau_, {0, 0, k_, 1});
       bring(k_);
     }
     if (k_ < m_) make_identity(k_, m_ - k_);
+    multiply_out();
+    bring_home(0, m_);
+  }
+
+  void factor_apart() {
+    bring(m_);
+    for_each_panel([&](index col, index cols) { factor_panel(col, cols); });
+    const Block triangle{0, 0, m_, m_};
+    Assign copy = assigned(m_, m_);
+    copy.part = Part::upper;
+    copy.transposed = copy.conjugated = false;
+    plan.compute(copy, {Plan::read(c_, triangle, Part::upper), written(r_, triangle)}, Scalar::one);
+    plan.download(r_, triangle);
+    multiply_out();
+    plan.download(c_, {0, 0, n_, m_});
+  }
+
+  Plan plan;
+
+ private:
+  enum { operand_a, operand_tau, nobodys = -1, operand_r = 1, operand_q = 2 };
+
+  template <class Each>
+  void for_each_panel(const Each& each) {
+    for (index col = 0; col < k_; col += panel_) each(col, std::min(panel_, k_ - col));
+  }
+  void factor_panel(index col, index cols) {
+    make_reflectors(col, cols, false);
+    reflect(Op::conjugate, col, cols, col + cols);
+  }
+  /// Q's columns begin as an identity's, those of a block in its reflectors' place as soon as V has these; blocks from
+  /// the last one on leave columns on their left as they are.
+  void multiply_out() {
     for (index col = (k_ - 1) / panel_ * panel_; k_ > 0 && col >= 0; col -= panel_) {
       const index cols = std::min(panel_, k_ - col);
       make_reflectors(col, cols, true);
       make_identity(col, cols);
       reflect(Op::none, col, cols, col);
     }
-    bring_home(0, m_);
   }
-
-  Plan plan;
-
- private:
-  enum { operand_a, operand_tau, nobodys = -1 };
 
   static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
 
@@ -128,7 +156,7 @@ class Planner {
 
   const index m_, n_, k_, panel_;
   const Precision precision_;
-  Plan::Origin a_{}, c_{}, tau_{}, v_{}, t_{}, w_[2]{};
+  Plan::Origin a_{}, c_{}, r_{}, tau_{}, v_{}, t_{}, w_[2]{};
 };
 
 }  // namespace
@@ -138,6 +166,20 @@ bool lq_fits(const LqShape& shape, Precision precision, std::size_t memory) {
   const double least =
       2 * static_cast<double>(shape.m) * static_cast<double>(shape.n) * static_cast<double>(element_size(precision));
   return least <= static_cast<double>(memory) && plan_lq(shape, precision).bytes(element_size(precision)) <= memory;
+}
+
+bool lq_apart_fits(index m, index n, Precision precision, std::size_t memory) {
+  const double least =
+      2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element_size(precision));
+  return least <= static_cast<double>(memory) &&
+         plan_lq_apart(m, n, precision).bytes(element_size(precision)) <= memory;
+}
+
+Plan plan_lq_apart(index m, index n, Precision precision, bool a_in_place) {
+  Planner planner({m, n, m, true}, precision, a_in_place, true);
+  planner.factor_apart();
+  planner.plan.after = order_of(planner.plan);
+  return std::move(planner.plan);
 }
 
 Plan plan_lq(const LqShape& shape, Precision precision, bool a_in_place) {

@@ -13,11 +13,17 @@ struct LqShape {
 
 /// Whether a device with so many bytes has room for all of it.
 bool lq_fits(const LqShape& shape, Precision precision, std::size_t memory);
+bool lq_apart_fits(index m, index n, Precision precision, std::size_t memory);
 
 /// Operands A (m x n), which comes home as LqArgs have it, and tau, an element at least.  A's first k rows are read for
 /// Q, or all.
 /// @param a_in_place  A has device memory of its own
 Plan plan_lq(const LqShape& shape, Precision precision, bool a_in_place = false);
+
+/// A = R^H Q^H of an A (m x n, 1 <= m <= n) that is only read.  Operands A; R (m x m), of which the upper triangle comes
+/// home; and Q (n x m).
+/// @param a_in_place  A has device memory of its own
+Plan plan_lq_apart(index m, index n, Precision precision, bool a_in_place = false);
 
 /// Columns of a panel at most: half of what a product with so many reflectors takes is memory's
 /// (impl/qr/qr_family.cpp).

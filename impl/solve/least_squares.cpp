@@ -14,6 +14,7 @@
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
+#include "impl/qr/lq_plan.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
 #include "impl/solve/least_squares_plan.hpp"
@@ -62,6 +63,11 @@ void count(Problem& p) {
   p.too_large = std::max(p.m, p.n) >= index{1} << 31;
   p.flops = work_of<driver>(p).flops;
   p.volume = reflectors_volume(m, n, std::min(m, n));
+  if (p.m < p.n) {  // R and Q come home
+    p.bytes_in = m * n * element;
+    p.bytes_out = (m * (m + 1) / 2 + m * n) * element;
+    return;
+  }
   p.bytes_in = m * (n + nrhs) * element;
   p.bytes_out = (m * nrhs + (driver == LeastSquaresDriver::gels ? m * n : n * (n + 1) / 2)) * element;
 }
@@ -79,24 +85,33 @@ double cpu_rate(const Problem& p, const Profile& profile) {
 }
 
 /// Panels and the products with their reflectors one after the other, and then the driver with R on the CPU, for as
-/// long as its share of what the whole takes there.
+/// long as its share of what the whole takes there.  Of more columns than rows there are passes that transpose, Q is
+/// multiplied out, and the CPU reads it.
 template <LeastSquaresDriver driver>
 Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spared) {
   const Profile& profile = *facts.profile;
-  const double m = static_cast<double>(p.m), n = static_cast<double>(p.n), nrhs = static_cast<double>(p.k),
-               width = static_cast<double>(least_squares_panel), panels = std::ceil(n / width),
-               flops = (is_complex(p.element) ? 4 : 1) * (2 * n * n * (m - n / 3) + 4 * m * n * nrhs),
+  const bool wide = p.m < p.n;
+  const index order = std::min(p.m, p.n);
+  const double m = static_cast<double>(std::max(p.m, p.n)), n = static_cast<double>(order),
+               nrhs = static_cast<double>(p.k), width = static_cast<double>(least_squares_panel),
+               panels = std::ceil(n / width), factor = is_complex(p.element) ? 4 : 1,
+               qr = factor * 2 * n * n * (m - n / 3), of_b = factor * 4 * m * n * nrhs,
                rate = profile.gemm_rate[static_cast<int>(p.element.name)],
+               bytes = m * n * static_cast<double>(element_size(p.element)),
                cpu = policy.fixed ? cpu_rate<driver>(p, profile) : facts.cpu_rate;
-  constexpr double steps = 8, of_rate = 0.5;  // beside each panel; with so few reflectors
-  const double computing = panels * (profile.panel_seconds + steps * profile.step_seconds) +
-                           m * n * static_cast<double>(element_size(p.element)) / profile.panel_rate +
-                           flops / (of_rate * rate),
-               part = driver == LeastSquaresDriver::gels
-                          ? 0
-                          : work_of<driver>(p.n, p.n, p.k, is_complex(p.element)).weight / work_of<driver>(p).weight;
+  constexpr double steps = 8, of_rate = 0.5, passes = 4;  // beside each panel; with so few reflectors
+  constexpr double reading_rate = 1.2e10;                 // bytes/s, of one thread
+  const double computing =
+                   (wide ? 2 : 1) *
+                       (panels * (profile.panel_seconds + steps * profile.step_seconds) + bytes / profile.panel_rate) +
+                   (wide ? 2 * qr : qr + of_b) / (of_rate * rate) + (wide ? passes * bytes / profile.pass_rate : 0),
+               part =
+                   driver == LeastSquaresDriver::gels
+                       ? 0
+                       : work_of<driver>(order, order, p.k, is_complex(p.element)).weight / work_of<driver>(p).weight,
+               back = wide ? bytes / reading_rate + of_b / 2 / cpu_rate_of_products(p, profile) : 0;
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + computing + seconds_out(p, facts) +
-                     part * p.flops / cpu};
+                     part * p.flops / cpu + back};
 }
 
 // ---- on the device
@@ -169,7 +184,8 @@ Real<T> largest_of(const T* at, index rows, index cols, index ld, Part part = Pa
 template <class T>
 std::optional<Reason> refused_for(const LeastSquaresArgs<T>& x, const T* R, index ldr, Real<T> b) {
   constexpr Real<T> least = std::numeric_limits<Real<T>>::min() / std::numeric_limits<Real<T>>::epsilon();
-  const Real<T> apart = std::sqrt(static_cast<Real<T>>(x.m) + 1), a = largest_of(R, x.n, x.n, ldr, Part::upper);
+  const Real<T> apart = std::sqrt(static_cast<Real<T>>(x.longer()) + 1),
+                a = largest_of(R, x.count(), x.count(), ldr, Part::upper);
   if (!std::isfinite(a) || !std::isfinite(b)) return Reason::not_converged;
   const auto unscaled = [&](Real<T> norm) { return norm >= apart * least && norm <= 1 / (apart * least); };
   const bool nothing = b == 0 && largest_of(x.B, x.m, x.nrhs, x.ldb) == 0;
@@ -177,59 +193,104 @@ std::optional<Reason> refused_for(const LeastSquaresArgs<T>& x, const T* R, inde
   return Reason::scaled;
 }
 
-/// What comes home, and what the driver makes of it.
+/// What comes home, and what the driver makes of it.  Of a tall A the driver gets R, and Q^H b for b.  Of a wide one,
+/// R^H Q^H, it gets R^H, and the shortest solution is Q times its own.
 template <class T>
 struct Home {
-  std::vector<T> R, B;  ///< B: Q^H b, and then X in its first rows
+  std::vector<T> R, B;  ///< B: what the driver gets in the place of b, and leaves there
+  std::vector<T> Q;     ///< of a wide A
 
   Home(const LeastSquaresArgs<T>& x)
-      : R(static_cast<std::size_t>(x.n) * static_cast<std::size_t>(x.n)),
+      : R(static_cast<std::size_t>(x.count()) * static_cast<std::size_t>(x.count())),
         B(static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.nrhs)),
-        x_(x) {
+        Q(x.m < x.n ? static_cast<std::size_t>(x.m) * static_cast<std::size_t>(x.n) : 0),
+        x_(x),
+        order_(x.count()) {
     for (index j = 0; j < x.nrhs; ++j) std::copy_n(x.B + j * x.ldb, x.m, B.data() + j * x.m);
   }
 
+  bool wide() const { return !Q.empty(); }
+
   /// Why the driver underneath has to compute.
   std::optional<Reason> refused() const {
-    return refused_for(x_, R.data(), x_.n, largest_of(B.data(), x_.m, x_.nrhs, x_.m));
+    return refused_for(x_, R.data(), order_, largest_of(B.data(), x_.m, x_.nrhs, x_.m));
   }
 
   /// By the library underneath, in memory of ours; false: its iterations do not converge.  What it calls may go to the
   /// device (gebrd, geqp3), as it would from the program's own call; but for verification, which may let the program
   /// in.
   bool solve(const Site& site, bool verified) {
-    const index n = x_.n;
-    for (index j = 0; j < n; ++j) std::fill(R.begin() + j * n + j + 1, R.begin() + (j + 1) * n, T(0));
+    for (index j = 0; j < order_; ++j) std::fill(R.begin() + j * order_ + j + 1, R.begin() + (j + 1) * order_, T(0));
+    if (wide()) become_lower();
     LeastSquaresArgs<T> small = x_;
-    small.m = n;
+    small.m = small.n = order_;
     small.A = R.data();
-    small.lda = n;
+    small.lda = order_;
     small.B = B.data();
     small.ldb = x_.m;
-    jpvt_.resize(x_.driver == LeastSquaresDriver::gelsy ? static_cast<std::size_t>(n) : 0);
-    s_.resize(jpvt_.empty() ? static_cast<std::size_t>(n) : 0);
+    jpvt_.resize(x_.driver == LeastSquaresDriver::gelsy ? static_cast<std::size_t>(order_) : 0);
+    s_.resize(jpvt_.empty() ? static_cast<std::size_t>(order_) : 0);
     small.jpvt = {jpvt_.data(), true};
     small.s = s_.data();
     small.rank = {&rank_, true};
     for (index i = 0; i < static_cast<index>(jpvt_.size()); ++i) small.jpvt.set(i, x_.jpvt.get(i));
     std::optional<RouteScope::Lifted> lifted;
-    const double order = static_cast<double>(n);
+    const double order = static_cast<double>(order_);
     if (!verified && reflectors_volume(order, order, order) >= small_product) lifted.emplace();
     return call_with_own_workspaces(site, small) == 0;
   }
 
-  void hand_over() const {
-    const index n = x_.n;
-    for (index j = 0; j < x_.nrhs; ++j) std::copy_n(B.data() + j * x_.m, x_.m, x_.B + j * x_.ldb);
+  /// @param site  of the call
+  void hand_over(const Site& site) const {
+    if (wide())
+      multiply(site);
+    else
+      for (index j = 0; j < x_.nrhs; ++j) std::copy_n(B.data() + j * x_.m, x_.m, x_.B + j * x_.ldb);
     for (std::size_t i = 0; i < jpvt_.size(); ++i) x_.jpvt.set(static_cast<index>(i), jpvt_[i]);
     std::copy(s_.begin(), s_.end(), x_.s);
     x_.rank.set(0, rank_);
     if (x_.driver == LeastSquaresDriver::gelsd) return;
-    for (index j = 0; j < n; ++j) std::copy_n(R.data() + j * n, n, x_.A + j * x_.lda);
+    for (index j = 0; j < order_; ++j) std::copy_n(R.data() + j * order_, order_, x_.A + j * x_.lda);
   }
 
  private:
+  /// R^H
+  void become_lower() {
+    for (index j = 0; j < order_; ++j)
+      for (index i = 0; i <= j; ++i) {
+        T &above = R[static_cast<std::size_t>(i + j * order_)], &below = R[static_cast<std::size_t>(j + i * order_)];
+        const T x = above;
+        above = T(0);
+        if constexpr (is_complex(precision_of<T>))
+          below = std::conj(x);
+        else
+          below = x;
+      }
+  }
+  /// X = Q Y, in the program's B.
+  void multiply(const Site& site) const {
+    HostBlas blas(site);
+    const UnderlyingBlas host = blas.operations();
+    const T one(1), zero(0);
+    const Gemm product{.precision = precision_of<T>,
+                       .transa = Op::none,
+                       .transb = Op::none,
+                       .m = x_.n,
+                       .n = x_.nrhs,
+                       .k = order_,
+                       .alpha = &one,
+                       .A = Q.data(),
+                       .lda = x_.n,
+                       .B = B.data(),
+                       .ldb = x_.m,
+                       .beta = &zero,
+                       .C = x_.B,
+                       .ldc = x_.ldb};
+    host.call(host.context, product);
+  }
+
   const LeastSquaresArgs<T>& x_;
+  const index order_;
   std::vector<std::int64_t> jpvt_{};
   std::vector<Real<T>> s_{};
   std::int64_t rank_ = 0;
@@ -239,10 +300,9 @@ struct Home {
 template <class T>
 bool has_memory(const LeastSquaresArgs<T>& x) {
   constexpr double copies = 2, of_driver = 1;
-  const double n = static_cast<double>(x.n), square = n * n,
-               bytes =
-                   (copies * (static_cast<double>(x.m) * static_cast<double>(x.nrhs) + square) + of_driver * square) *
-                   sizeof(T);
+  const double m = static_cast<double>(x.m), n = static_cast<double>(x.count()), square = n * n,
+               q = x.m < x.n ? m * static_cast<double>(x.n) : 0,
+               bytes = (copies * (m * static_cast<double>(x.nrhs) + square + q) + of_driver * square) * sizeof(T);
   return has_memory_for(bytes);
 }
 
@@ -284,22 +344,30 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
     if (operands[x].out_of_reach()) return {Reason::no_route};
   const bool a_there = operands[operand_a].out_of_reach();
   if (a_there && args.driver != LeastSquaresDriver::gelsd) return {Reason::no_route};
-  if (!least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, place.arena.limit())) return {Reason::no_room};
+  const std::size_t memory = place.arena.limit();
+  if (args.m < args.n ? !lq_apart_fits(args.m, args.n, precision_of<T>, memory)
+                      : !least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, memory))
+    return {Reason::no_room};
   if (!has_memory(args)) return {Reason::no_room};
   Home<T> home(args);
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 1;
-  planned.own = {{home.B.data(), args.m}, {home.R.data(), args.n}};
+  if (home.wide())
+    planned.own = {{home.R.data(), args.m}, {home.Q.data(), args.n}};
+  else
+    planned.own = {{home.B.data(), args.m}, {home.R.data(), args.n}};
   Ending ending = planned.compute(
       decision, false,
       [&](const std::vector<Placed>& at) {
-        return plan_least_squares(args.m, args.n, args.nrhs, precision_of<T>, at[operand_a].device != nullptr);
+        const bool in_place = at[operand_a].device != nullptr;
+        return home.wide() ? plan_lq_apart(args.m, args.n, precision_of<T>, in_place)
+                           : plan_least_squares(args.m, args.n, args.nrhs, precision_of<T>, in_place);
       },
       [](index, index) {});
   if (!ending.computed) return ending;
   std::optional<Reason> refused = home.refused();
   if (!refused && !home.solve(site, place.options.verify != 0)) refused = Reason::not_converged;
-  if (!refused) return home.hand_over(), ending;
+  if (!refused) return home.hand_over(site), ending;
   // With A in device memory nobody else can compute it.
   ending.computed = a_there;
   ending.info = a_there;
@@ -354,18 +422,43 @@ bool in_order(const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& resu
   return true;
 }
 
+/// Lengths of what columns of X have beside the span of A's rows, of a wide A.
+template <class T>
+std::vector<long double> outside_of_rows(const JudgingLibrary& by, const LeastSquaresArgs<T>& before,
+                                         const LeastSquaresArgs<T>& x) {
+  const index m = before.m, n = before.n, nrhs = before.nrhs;
+  Packed<T> rows(n, m), X(n, nrhs);
+  std::vector<T> tau(static_cast<std::size_t>(m));
+  for_each_of(n, m, [&](index i, index j) {
+    const T& element = before.A[j + i * before.lda];
+    if constexpr (complex_type<T>)
+      rows(i, j) = std::conj(element);
+    else
+      rows(i, j) = element;
+  });
+  for_each_of(n, nrhs, [&](index i, index j) { X(i, j) = x.B[i + j * x.ldb]; });
+  call_with_own_workspaces(*by.beside[by_geqrf], GeqrfArgs<T>{n, m, rows.at.get(), n, tau.data()});
+  call_with_own_workspaces(*by.beside[by_ormqr],
+                           OrmqrArgs<T>{{true, true, n, nrhs, m}, rows.at.get(), n, tau.data(), X.at.get(), n});
+  std::vector<long double> all;
+  for (index j = 0; j < nrhs; ++j) all.push_back(two_norm(&X(0, j) + m, n - m));
+  return all;
+}
+
 /// Of the columns x of X the largest |A^H (B - A x)| / (l eps |A| (|A| |x| + |b|)), l being A's longer side, as a
 /// backward stable method has it (Higham, Accuracy and Stability, theorem 20.3; LAPACK's dqrt17), beside what of that a
-/// reference solution of less than full rank has.  Singular values are compared with reference ones, in units of l eps
-/// |A|, and with the rank; where that is full, what is below X with the residual; and gels's R by R^H R = A^H A, in
-/// units of l eps |A|^2.
+/// reference solution of less than full rank has.  The shortest solution with a wide A has nothing outside of the span
+/// of A's rows (LAPACK's dqrt14), but for what a reference solution has there.  Singular values are compared with
+/// reference ones, in units of l eps |A|, and with the rank; where that is full, what is below X with the residual; and
+/// gels's R by R^H R = A^H A, in units of l eps |A|^2.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& result,
                 const LeastSquaresArgs<T>& reference, const Ending& ending) {
   const index m = before.m, n = before.n, nrhs = before.nrhs;
   Judgement judgement{0, threshold};
   const Judgement wrong{HUGE_VAL, threshold};
-  if (m < n || n == 0 || nrhs == 0 || ending.info != 0) return judgement;
+  if (m == 0 || n == 0 || nrhs == 0 || ending.info != 0) return judgement;
+  const index order = before.count();
   Packed<T> A(m, n), X(n, nrhs), rest(m, nrhs), gradient(n, nrhs);
   bool finite = true, solved = true;
   for_each_of(m, n, [&](index i, index j) {
@@ -385,12 +478,13 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   if (!finite) return judgement;  // whatever a library makes of it
   for (index i = 0; before.driver == LeastSquaresDriver::gels && i < n; ++i)
     if (result.A[i * (result.lda + 1)] == T(0)) return judgement;  // ended by a zero: nothing has been solved
-  const long double eps = std::numeric_limits<Real<T>>::epsilon(), unit = static_cast<long double>(m) * eps,
-                    size = frobenius_norm(A, n), tiny = std::numeric_limits<Real<T>>::min();
+  const long double eps = std::numeric_limits<Real<T>>::epsilon(),
+                    unit = static_cast<long double>(before.longer()) * eps, size = frobenius_norm(A, n),
+                    tiny = std::numeric_limits<Real<T>>::min();
   const bool of_full_rank = before.driver == LeastSquaresDriver::gels;
-  const auto rank_of = [&](const LeastSquaresArgs<T>& x) { return of_full_rank ? n : x.rank.get(0); };
+  const auto rank_of = [&](const LeastSquaresArgs<T>& x) { return of_full_rank ? order : x.rank.get(0); };
   const std::int64_t rank = rank_of(result);
-  if (rank < 0 || rank > n) return wrong;
+  if (rank < 0 || rank > order) return wrong;
   // What may overflow or vanish on the way is not judged.
   const long double largest = std::sqrt(static_cast<long double>(std::numeric_limits<Real<T>>::max())) / 4,
                     smallest = std::sqrt(tiny) / eps;
@@ -407,7 +501,7 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
     if (!in_order(before, result)) return wrong;
   } else if (before.driver != LeastSquaresDriver::gels) {
     index above = 0, near = 0;
-    for (index i = 0; i < n; ++i) {
+    for (index i = 0; i < order; ++i) {
       if (!is_finite(reference.s[i])) return judgement;
       const long double s = result.s[i], least = std::max<long double>(cut_off(before) * result.s[0], tiny);
       if (!std::isfinite(s) || (i > 0 && s > static_cast<long double>(result.s[i - 1]))) return wrong;
@@ -419,7 +513,7 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   }
   const T one(1), minus_one(-1), zero(0);
   const Op none = Op::none, adjoint = complex_type<T> ? Op::conjugate : Op::transpose;
-  const Site& gemm = *by.beside[0];
+  const Site& gemm = *by.beside[by_gemm];
   /// |A^H (b - A x)| for each column, and b - A x in `rest`.
   const auto gradients = [&](const LeastSquaresArgs<T>& of) {
     for_each_of(m, nrhs, [&](index i, index j) { rest(i, j) = before.B[i + j * before.ldb]; });
@@ -444,15 +538,23 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   // Of less than the full rank, what is left out stays in the residual, however much gelsy's first columns make of it;
   // and two estimates of a condition that is near 1 / rcond may differ.
   const std::int64_t due = rank_of(reference);
-  const std::vector<long double> left_out = rank < n ? gradients(reference) : std::vector<long double>();
+  const std::vector<long double> left_out = rank < order ? gradients(reference) : std::vector<long double>();
   const long double apart = rank < due ? static_cast<long double>(n) * cut_off(before) * size : 0;
   const std::vector<long double> found = gradients(result);
+  if (m < n) {
+    const std::vector<long double> due_outside = outside_of_rows(by, before, reference),
+                                   outside = outside_of_rows(by, before, result);
+    for (index j = 0; j < nrhs; ++j) {
+      const auto at = static_cast<std::size_t>(j);
+      take(std::max(0.0L, outside[at] - 2 * due_outside[at]), unit * two_norm(result.B + j * result.ldb, n));
+    }
+  }
   for (index j = 0; j < nrhs; ++j) {
     const auto at = static_cast<std::size_t>(j);
     const long double of = size * two_norm(&X(0, j), n) + lengths[at];
     const long double allowed = (left_out.empty() ? 0 : 2 * left_out[at]) + apart * of;
     take(std::max(0.0L, found[at] - allowed), unit * size * of);
-    if (rank == n && m > n && before.driver != LeastSquaresDriver::gelsy)
+    if (rank == order && m > n && before.driver != LeastSquaresDriver::gelsy)
       take(std::fabs(two_norm(result.B + n + j * result.ldb, m - n) - two_norm(&rest(0, j), m)), unit * of);
   }
   return judgement;
@@ -481,10 +583,11 @@ Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay
        .problem = problem_of<T>,
        .operands = operands_of<T>,
        .compute = compute<T>,
-       .judging = {.judge = judge<T>, .with = judged_with_products<T>},
+       .judging = {.judge = judge<T>, .with = judged_with_qr<T>},
        .stays =
            [](const LeastSquaresArgs<T>& x) {
-             return x.m < x.n || x.adjoint ? std::optional(Reason::of_columns) : std::nullopt;
+             const bool wide = x.m < x.n && x.driver != LeastSquaresDriver::gelsd;
+             return wide || x.adjoint ? std::optional(Reason::of_columns) : std::nullopt;
            }});
 }
 

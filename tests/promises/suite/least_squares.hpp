@@ -1,5 +1,5 @@
 // What least squares by all of LAPACK's drivers have in common: what may be off, and the call.  Matrices with more
-// columns than rows stay (least_squares.py).
+// columns than rows are gelsd's alone: with the others' they stay (least_squares.py).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -24,8 +24,10 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   static std::string name() { return named<T>(pivots ? "gelsy" : halves ? "gelsd" : full_rank ? "gels" : "gelss"); }
 
   char trans = 'N';  ///< of gels
-  index one, other, m, n, nrhs;
-  bool deficient;  ///< A's last column is its first one
+  index one, other;
+  bool wide;
+  index m, n, k, longer, nrhs;  ///< k: the shorter side
+  bool deficient;               ///< A's last column is its first one; of a wide one its last row
   Real<T> rcond;
   Matrix<T> A, B;
   Integers jpvt;
@@ -39,25 +41,35 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   explicit LeastSquares(Draw& draw)
       : one(draw.size()),
         other(draw.size()),
-        m(draw.nothing(0) ? 0 : std::max(one, other)),
-        n(draw.nothing(0) || draw.nothing(1) ? 0 : std::min(one, other)),
+        wide(halves && draw.pick(3) == 1),
+        m(draw.nothing(0) || (wide && draw.nothing(1)) ? 0
+          : wide                                       ? std::min(one, other)
+                                                       : std::max(one, other)),
+        n(draw.nothing(0) || (!wide && draw.nothing(1)) ? 0
+          : wide                                        ? std::max(one, other)
+                                                        : std::min(one, other)),
+        k(std::min(m, n)),
+        longer(std::max(m, n)),
         nrhs(1 + draw.below(5)),
-        deficient(!full_rank && n > 2 && draw.pick(3) == 0),
+        deficient(!full_rank && k > 2 && draw.pick(3) == 0),
         rcond(deficient ? Real<T>(1e-4)
                         : std::array<Real<T>, 3>{Real<T>(-1), 0, Real<T>(1e-5)}[std::size_t(draw.pick(3))]),
         A(draw, "A", Role::output, m, n),
-        B(draw, "B", Role::output, m, nrhs),
+        B(draw, "B", Role::output, longer, nrhs),
         jpvt(draw, "jpvt", Role::output, pivots ? n : 0),
-        s(draw, "s", Role::output, pivots || full_rank ? 0 : n, 1),
+        s(draw, "s", Role::output, pivots || full_rank ? 0 : k, 1),
         rank(draw, "rank", Role::output, 1),
         // The least that there may be, or more.
-        work(draw, "work", Role::workspace, least_work() + (draw.pick(2) ? 66 * (m + nrhs) : 0), 1),
+        work(draw, "work", Role::workspace, least_work() + (draw.pick(2) ? 66 * (longer + nrhs) : 0), 1),
         rwork(draw, "rwork", Role::workspace, least_rwork(), 1),
-        iwork(draw, "iwork", Role::workspace, std::max<index>(1, n * (3 * levels() + 11))) {
+        iwork(draw, "iwork", Role::workspace, std::max<index>(1, k * (3 * levels() + 11))) {
     const bool nothing = m == 0 || n == 0;
     A.use([nothing](index, index) { return nothing ? unused : updated; });
     // Where A has no columns, gels makes B zero.
-    B.use([nothing](index, index) { return !nothing ? updated : full_rank ? written : unused; });
+    // Below b there is room for x.
+    B.use([nothing, rows = m](index i, index) {
+      return nothing ? (full_rank ? written : unused) : i < rows ? updated : written;
+    });
     jpvt.use([nothing](index, index) { return nothing ? unused : updated; });
     s.use([](index, index) { return written; });
   }
@@ -80,7 +92,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   }
   bool once() const override { return deficient; }
   void restore(Draw& draw) override {
-    for (index i = 0; deficient && i < m; ++i) A(i, n - 1) = A(i, 0);
+    for (index i = 0; deficient && i < longer; ++i) (wide ? A(k - 1, i) : A(i, k - 1)) = wide ? A(0, i) : A(i, 0);
     // Mostly free ones; with the same column twice in front, a rank would stop there.
     for (index j = 0; pivots && j < n; ++j) jpvt.set(j, !deficient && draw.below(5) == 0 ? 3 : 0);
   }
@@ -88,7 +100,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   // As the drivers have it.
   static constexpr index smallest = 25;
   index levels() const {
-    const double size = static_cast<double>(std::max<index>(1, n)) / (smallest + 1);
+    const double size = static_cast<double>(std::max<index>(1, k)) / (smallest + 1);
     index parts = size > 0.5 ? 1 : 0;
     for (double rest = size; rest >= 2; rest /= 2) ++parts;
     return parts;
@@ -100,17 +112,18 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     if (pivots) return n + std::max({2 * n, n + 1, n + nrhs});
     const index rows = m >= static_cast<index>(static_cast<float>(n) * 1.6f) ? n : m;  // of R
     if (halves) {
-      if (is_complex<T>) return std::max<index>(1, 2 * n + std::max(rows, n * nrhs));
-      const index of_halves = 9 * n + 2 * n * smallest + 8 * n * levels() + n * nrhs + (smallest + 1) * (smallest + 1);
-      return 3 * std::max<index>(1, n) + std::max({rows, nrhs, of_halves});
+      const index of_side = wide ? (is_complex<T> ? n : m) : rows;
+      if (is_complex<T>) return std::max<index>(1, 2 * k + std::max(of_side, k * nrhs));
+      const index of_halves = 9 * k + 2 * k * smallest + 8 * k * levels() + k * nrhs + (smallest + 1) * (smallest + 1);
+      return 3 * std::max<index>(1, k) + std::max({of_side, nrhs, of_halves});
     }
     if (n == 0) return 1;
     return is_complex<T> ? 2 * n + std::max(nrhs, m) : std::max({3 * n + rows, 3 * n + nrhs, 5 * n});
   }
   index least_rwork() const {
     if (!halves) return std::max<index>(1, (pivots ? 2 : 5) * n);
-    return 10 * n + 2 * n * smallest + 8 * n * levels() + 3 * smallest * nrhs +
-           std::max((smallest + 1) * (smallest + 1), n * (1 + nrhs) + 2 * nrhs);
+    return 10 * k + 2 * k * smallest + 8 * k * levels() + 3 * smallest * nrhs +
+           std::max((smallest + 1) * (smallest + 1), k * (1 + nrhs) + 2 * nrhs);
   }
 
   void make() override {
@@ -145,19 +158,19 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     long double squares = 0;
     for (index j = 0; j < n; ++j)
       for (index i = 0; i < m; ++i) squares += std::norm(a(i, j) = widen(was.A(i, j)));
-    const long double few = 8 * unit<T>(m), size = std::sqrt(squares);
-    const std::vector<long double> due = singular_values<T>(matrix, m, n);
+    const long double few = 8 * unit<T>(longer), size = std::sqrt(squares);
+    const std::vector<long double> due = singular_values_of(a);
     // gelsy's estimates of condition may be off by the order.
     const long double off = pivots ? 10 * static_cast<long double>(n) : 1,
                       cut = std::max<long double>(rcond, 0) * due[0];
     const auto above = [&](long double value) {
       return std::count_if(due.begin(), due.end(), [value](long double x) { return x > value; });
     };
-    const index found = full_rank ? n : rank[0], least = full_rank ? n : above(cut * off + few * size),
-                most = cut > 0 ? above(cut / off - few * size) : n;
+    const index found = full_rank ? k : rank[0], least = full_rank ? k : above(cut * off + few * size),
+                most = cut > 0 ? above(cut / off - few * size) : k;
     if (!full_rank) judge.check("rank is wrong", found >= least && found <= most);
-    if (deficient) judge.check("the rank of a matrix with a column twice is full", found < n);
-    for (index i = 0; !pivots && !full_rank && i < n; ++i)
+    if (deficient) judge.check("the rank of a matrix with a column twice is full", found < k);
+    for (index i = 0; !pivots && !full_rank && i < k; ++i)
       judge.at_most(
           "a singular value is off",
           static_cast<double>(std::fabs(static_cast<long double>(s(i, 0)) - due[static_cast<std::size_t>(i)])),
@@ -165,7 +178,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     if (pivots) check_pivots(was, judge);
     if (full_rank) check_r(a, squares, judge);
     if (by == By::iterations) check_vectors(matrix, due, few, size, judge);
-    const long double left_out = found < n ? due[static_cast<std::size_t>(found)] * off : 0;
+    const long double left_out = found < k ? due[static_cast<std::size_t>(found)] * off : 0;
     for (index j = 0; j < nrhs; ++j) {
       long double of_x = 0, of_b = 0, of_rest = 0, below = 0, of_gradient = 0;
       for (index i = 0; i < n; ++i) of_x += std::norm(widen(B(i, j)));
@@ -187,14 +200,58 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
       const long double x = std::sqrt(of_x), all = size * x + std::sqrt(of_b);
       judge.at_most("A^H (b - A x)", static_cast<double>(std::sqrt(of_gradient)),
                     static_cast<double>(few * size * all + left_out * all));
-      if (found == n && !pivots)
+      if (found == k && !pivots && !wide)
         judge.at_most("what is below x", static_cast<double>(std::fabs(std::sqrt(below) - std::sqrt(of_rest))),
                       static_cast<double>(few * all));
-      // Of all solutions the shortest has the same there.
-      if (deficient && found == n - 1)
+      // Of all solutions the shortest has the same there; and nothing that A maps to zero.
+      if (wide)
+        judge.at_most(
+            "x is not the shortest", static_cast<double>(beside_rows(a, j)),
+            static_cast<double>(few * due[0] / due[static_cast<std::size_t>(std::clamp<index>(found, 1, k) - 1)] * x));
+      if (deficient && !wide && found == n - 1)
         judge.at_most("x is not the shortest", static_cast<double>(std::abs(widen(B(0, j)) - widen(B(n - 1, j)))),
                       static_cast<double>(few * due[0] / due[static_cast<std::size_t>(n - 2)] * x));
     }
+  }
+
+  /// In descending order; of the adjoint they are the same.
+  template <class Element>
+  std::vector<long double> singular_values_of(const Element& a) const {
+    std::vector<Wide<T>> columns;
+    for (index j = 0; j < k; ++j)
+      for (index i = 0; i < longer; ++i) columns.push_back(wide ? promises::conjugate<T>(a(j, i)) : a(i, j));
+    return singular_values<T>(columns, longer, k);
+  }
+
+  /// The length of what a column of X has beside the span of A's rows, which are made orthogonal twice.
+  template <class Element>
+  long double beside_rows(const Element& a, index column) const {
+    std::vector<std::vector<Wide<T>>> basis;
+    const auto rest_of = [&](std::vector<Wide<T>> v) {
+      for (int pass = 0; pass < 2; ++pass)
+        for (const auto& q : basis) {
+          Wide<T> sum(0);
+          for (index i = 0; i < n; ++i) sum += promises::conjugate<T>(q[std::size_t(i)]) * v[std::size_t(i)];
+          for (index i = 0; i < n; ++i) v[std::size_t(i)] -= sum * q[std::size_t(i)];
+        }
+      return v;
+    };
+    const auto length = [](const std::vector<Wide<T>>& v) {
+      long double squares = 0;
+      for (const Wide<T>& x : v) squares += std::norm(x);
+      return std::sqrt(squares);
+    };
+    for (index row = 0; row < m - deficient; ++row) {
+      std::vector<Wide<T>> v;
+      for (index i = 0; i < n; ++i) v.push_back(promises::conjugate<T>(a(row, i)));
+      v = rest_of(std::move(v));
+      const Wide<T> size(static_cast<Real<Wide<T>>>(length(v)));
+      for (Wide<T>& x : v) x /= size;
+      basis.push_back(std::move(v));
+    }
+    std::vector<Wide<T>> x;
+    for (index i = 0; i < n; ++i) x.push_back(widen(B(i, column)));
+    return length(rest_of(std::move(x)));
   }
 
   void check_pivots(const LeastSquares& was, Judge& judge) const {
@@ -249,7 +306,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   }
 
   /// What any version tells.
-  index told_least() const { return 2 * n; }
+  index told_least() const { return 2 * k; }
   std::string query() override {
     work.tell(-1);
     make();
