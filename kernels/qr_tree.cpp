@@ -139,17 +139,46 @@ std::string malformed(const QrGraph& g, const QrTask& t) {
   return t.col <= (g.job == QrJob::factor ? t.k : -1) || t.col >= g.q ? "applied outside the matrix" : "";
 }
 
+/// Column k's eliminations, round by round.  Which rows it finds when follows from the columns before it.
+std::vector<Elimination> greedy_eliminations(index p, index k) {
+  std::vector<Elimination> list;
+  std::vector<index> zeros(static_cast<std::size_t>(p));  // columns in which the row has been annihilated
+  while (static_cast<index>(list.size()) < p - k - 1) {
+    std::vector<std::vector<index>> there(static_cast<std::size_t>(k) + 1);  // rows, by column, as the round begins
+    for (index row = 0; row < p; ++row)
+      if (const index column = zeros[static_cast<std::size_t>(row)]; column <= k)
+        there[static_cast<std::size_t>(column)].push_back(row);
+    for (index column = 0; column <= k; ++column) {
+      const std::vector<index>& rows = there[static_cast<std::size_t>(column)];
+      const std::size_t half = rows.size() / 2;
+      for (std::size_t i = rows.size() - half; i < rows.size(); ++i) {
+        ++zeros[static_cast<std::size_t>(rows[i])];
+        if (column == k) list.push_back({rows[i], rows[i - half], true});
+      }
+    }
+  }
+  return list;
+}
+
 }  // namespace
 
+std::string to_string(QrTree tree) {
+  if (tree.shape == QrTree::Shape::greedy) return "greedy";
+  const std::string number = tree.domain > 0 ? std::to_string(tree.domain) : "all";
+  return tree.shape == QrTree::Shape::cyclic ? number + " cyclic domains" : "domains of " + number;
+}
+
 std::vector<Elimination> eliminations(QrTree tree, index p, index k) {
+  if (tree.shape == QrTree::Shape::greedy) return greedy_eliminations(p, k);
+  const bool cyclic = tree.shape == QrTree::Shape::cyclic;
   const index size = tree.domain > 0 ? tree.domain : p;
   std::vector<Elimination> list;
   std::vector<index> tops;
   for (index row = k; row < p; ++row) {
-    if (row == k || row % size == 0)
+    if (cyclic ? row < k + size : row == k || row % size == 0)
       tops.push_back(row);
     else
-      list.push_back({row, tops.back(), false});
+      list.push_back({row, cyclic ? tops[static_cast<std::size_t>((row - k) % size)] : tops.back(), false});
   }
   for (std::size_t distance = 1; distance < tops.size(); distance *= 2)
     for (std::size_t i = distance; i < tops.size(); i += 2 * distance)
@@ -286,8 +315,7 @@ std::string check(const QrGraph& g) {
 std::string to_string(const QrGraph& graph) {
   constexpr const char* jobs[] = {"factor", "apply Q^H", "apply Q"};
   std::string all = std::string(jobs[static_cast<int>(graph.job)]) + " " + std::to_string(graph.p) + " x " +
-                    std::to_string(graph.q) + " tiles, domains of " +
-                    (graph.tree.domain > 0 ? std::to_string(graph.tree.domain) : "all") + "\n";
+                    std::to_string(graph.q) + " tiles, " + to_string(graph.tree) + "\n";
   for (std::size_t i = 0; i < graph.tasks.size(); ++i) {
     all += std::to_string(i) + ": " + text(graph.tasks[i]);
     for (std::size_t e = 0; e < graph.after[i].size(); ++e)

@@ -14,14 +14,30 @@ namespace blaslift {
 /// How the tiles of a column become one triangle: the tile rows are cut into domains; in each the first tile
 /// annihilates the others one by one, then the domains' triangles are merged in pairs, pairs of pairs, and so on.
 /// Domains begin at multiples of their size, whatever the step: a later step finds the same ones, the first of them
-/// shortened.
+/// shortened.  Or they are dealt out, as tile rows are to processes (chapter 8.3 of the thesis).
+///
+/// Greedy knows no domains (Cosnard and Robert, Complexity of parallel QR factorization, 1986; for tiles Bouwmeester et
+/// al., Tiled QR factorization algorithms, 2011): in each round half of the rows that have come as far as a column, the
+/// lower ones, are annihilated by the others, in all columns at once.  A round is an elimination with its updates.  No
+/// other tree needs fewer of them for a whole matrix.
 struct QrTree {
-  index domain = 0;  ///< tile rows of one; 0: all of them
+  enum class Shape : std::uint8_t {
+    blocks,  ///< a domain is tile rows one below the other
+    cyclic,  ///< row i is in domain i modulo their number
+    greedy
+  };
+  index domain = 0;  ///< blocks: tile rows of one, 0: all of them; cyclic: how many domains
+  Shape shape = Shape::blocks;
 
-  static constexpr QrTree flat() { return {0}; }    ///< nothing to merge: one after the other
+  static constexpr QrTree flat() { return {}; }     ///< nothing to merge: one after the other
   static constexpr QrTree binary() { return {1}; }  ///< nothing but merging: fewest in a row
   static constexpr QrTree domains(index rows) { return {rows}; }
+  static constexpr QrTree cyclic(index count) { return {count, Shape::cyclic}; }  ///< count > 0
+  static constexpr QrTree greedy() { return {0, Shape::greedy}; }
 };
+
+/// "domains of 3", "domains of all", "3 cyclic domains", "greedy".
+std::string to_string(QrTree tree);
 
 /// A tile of a column annihilated by one above it, which holds a triangle and keeps one.
 struct Elimination {

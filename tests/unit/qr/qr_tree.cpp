@@ -14,14 +14,14 @@
 namespace blaslift::qr_tree_tests {
 namespace {
 
-constexpr QrTree trees[] = {QrTree::flat(), QrTree::binary(), QrTree::domains(2), QrTree::domains(3),
-                            QrTree::domains(4)};
+constexpr QrTree trees[] = {QrTree::flat(),     QrTree::binary(),  QrTree::domains(2), QrTree::domains(3),
+                            QrTree::domains(4), QrTree::cyclic(1), QrTree::cyclic(3),  QrTree::greedy()};
 
 TEST(QrTree, AnnihilatesAllButOne) {
   for (const QrTree tree : trees)
     for (index p = 1; p <= 20; ++p)
       for (index k = 0; k < p; ++k)
-        EXPECT_EQ(check(eliminations(tree, p, k), p, k), "") << "domains of " << tree.domain << ", " << p << " " << k;
+        EXPECT_EQ(check(eliminations(tree, p, k), p, k), "") << to_string(tree) << ", " << p << " " << k;
 }
 
 TEST(QrTree, IsPrinted) {
@@ -30,6 +30,14 @@ TEST(QrTree, IsPrinted) {
   EXPECT_EQ(to_string(eliminations(QrTree::binary(), 5, 0)), "1<<0 3<<2 2<<0 4<<0");
   EXPECT_EQ(to_string(eliminations(QrTree::domains(3), 7, 1)), "2<1 4<3 5<3 3<<1 6<<1");
   EXPECT_EQ(to_string(eliminations(QrTree::domains(3), 1, 0)), "");
+  EXPECT_EQ(to_string(eliminations(QrTree::cyclic(3), 8, 1)), "4<1 5<2 6<3 7<1 2<<1 3<<1");
+  EXPECT_EQ(to_string(eliminations(QrTree::cyclic(1), 4, 0)), to_string(eliminations(QrTree::flat(), 4, 0)));
+  EXPECT_EQ(to_string(eliminations(QrTree::cyclic(9), 5, 0)), to_string(eliminations(QrTree::binary(), 5, 0)));
+  EXPECT_EQ(to_string(eliminations(QrTree::greedy(), 7, 0)), "4<<1 5<<2 6<<3 2<<0 3<<1 1<<0");
+  // 4 to 6 come to column 1 after the first round, 2 and 3 after the second.
+  EXPECT_EQ(to_string(eliminations(QrTree::greedy(), 7, 1)), "6<<5 4<<2 5<<3 3<<2 2<<1");
+  EXPECT_EQ(to_string(QrTree::flat()) + ", " + to_string(QrTree::domains(2)) + ", " + to_string(QrTree::cyclic(3)),
+            "domains of all, domains of 2, 3 cyclic domains");
 }
 
 TEST(QrTree, HasAsManyRoundsAsItMust) {
@@ -45,6 +53,54 @@ TEST(QrTree, HasAsManyRoundsAsItMust) {
   EXPECT_EQ(rounds(QrTree::binary(), 16), 4);
   EXPECT_EQ(rounds(QrTree::binary(), 17), 5);
   EXPECT_EQ(rounds(QrTree::domains(4), 16), 3 + 2);
+}
+
+/// By row and column, in which round the row is annihilated there, from 1; a row is busy for a round with each
+/// elimination, updates included, that it is part of, and comes to a column when it has left the one before.
+std::vector<std::vector<int>> rounds_of(QrTree tree, index p, index q) {
+  std::vector<std::vector<int>> found(static_cast<std::size_t>(p), std::vector<int>(static_cast<std::size_t>(q)));
+  std::vector<int> free_at(static_cast<std::size_t>(p));
+  for (index k = 0; k < std::min(p, q); ++k)
+    for (const Elimination& e : eliminations(tree, p, k)) {
+      const auto row = static_cast<std::size_t>(e.row), by = static_cast<std::size_t>(e.by);
+      found[row][static_cast<std::size_t>(k)] = free_at[row] = free_at[by] = std::max(free_at[row], free_at[by]) + 1;
+    }
+  return found;
+}
+
+int all_rounds(QrTree tree, index p, index q) {
+  int last = 0;
+  for (const std::vector<int>& row : rounds_of(tree, p, q))
+    last = std::max(last, *std::max_element(row.begin(), row.end()));
+  return last;
+}
+
+TEST(QrTree, GreedyIsTheOneOfTheLiterature) {
+  // Bouwmeester et al. (2011), table 1 (c): 15 x 6 tiles.
+  const std::vector<std::vector<int>> printed = {
+      {0, 0, 0, 0, 0, 0},  {4, 0, 0, 0, 0, 0},   {3, 6, 0, 0, 0, 0},   {3, 5, 8, 0, 0, 0},   {2, 5, 7, 10, 0, 0},
+      {2, 4, 7, 9, 12, 0}, {2, 4, 6, 9, 11, 14}, {2, 4, 6, 8, 10, 13}, {1, 3, 5, 8, 10, 12}, {1, 3, 5, 7, 9, 11},
+      {1, 3, 5, 7, 9, 11}, {1, 3, 4, 6, 8, 10},  {1, 2, 4, 6, 8, 10},  {1, 2, 4, 5, 7, 9},   {1, 2, 3, 5, 6, 8}};
+  EXPECT_EQ(rounds_of(QrTree::greedy(), 15, 6), printed);
+}
+
+TEST(QrTree, HasTheRoundsOfTheLiterature) {
+  for (index p = 2; p <= 24; ++p) {
+    int halvings = 0;
+    for (index rows = p; rows > 1; rows = (rows + 1) / 2) ++halvings;
+    EXPECT_EQ(all_rounds(QrTree::greedy(), p, 1), halvings) << p;
+    for (index q = 1; q < p; ++q) {
+      SCOPED_TRACE(testing::Message() << p << " x " << q);
+      EXPECT_EQ(all_rounds(QrTree::flat(), p, q), p + q - 2);  // Sameh and Kuck, 1978
+      // Nothing is quicker than Greedy (Cosnard and Robert, 1986): not what is here, nor Fibonacci's scheme (Modi and
+      // Clarke, 1984), of x + 2 q - 2 rounds with the least x for which x (x + 1) / 2 is p - 1 or more.
+      const int greedy = all_rounds(QrTree::greedy(), p, q);
+      for (const QrTree tree : trees) EXPECT_LE(greedy, all_rounds(tree, p, q)) << to_string(tree);
+      index x = 0;
+      while (x * (x + 1) / 2 < p - 1) ++x;
+      EXPECT_LE(greedy, x + 2 * q - 2);
+    }
+  }
 }
 
 TEST(QrTree, CheckCatchesEveryMutation) {
@@ -107,6 +163,37 @@ TEST(QrGraph, IsPrinted) {
             "1: larfb k=0 row=2 col=0 after 0i\n"
             "2: ssrfb k=0 row=1 by=0 col=0 after 0i\n"
             "3: larfb k=0 row=0 col=0 after 2i\n");
+}
+
+TEST(QrGraph, HasTheCriticalPathsOfTheLiterature) {
+  // Bouwmeester et al. (2011), in units of b^3 / 3 flops: table 1's weights, and theorems 1 and 2.
+  constexpr int weights[] = {4, 6, 6, 12, 2, 6};  // geqrt, larfb, tsqrt, ssrfb, ttqrt, ttmqr
+  const auto longest = [&](index p, index q, QrTree tree) {
+    const QrGraph g = factor_graph(p, q, tree);
+    std::vector<int> ends(g.tasks.size());
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      for (const QrEdge& e : g.after[i]) ends[i] = std::max(ends[i], ends[static_cast<std::size_t>(e.task)]);
+      ends[i] += weights[static_cast<int>(g.tasks[i].kind)];
+    }
+    return *std::max_element(ends.begin(), ends.end());
+  };
+  for (index p = 2; p <= 12; ++p) {
+    EXPECT_EQ(longest(p, 1, QrTree::flat()), 6 * p - 2);
+    EXPECT_EQ(longest(p, p, QrTree::flat()), 30 * p - 34);
+    for (index q = 2; q < p; ++q) EXPECT_EQ(longest(p, q, QrTree::flat()), 12 * p + 18 * q - 32) << p << " x " << q;
+  }
+  for (const auto& [p, log] : {std::pair<index, int>{2, 1}, {4, 2}, {8, 3}, {16, 4}}) {
+    EXPECT_EQ(longest(p, 1, QrTree::binary()), 4 + 2 * log);
+    EXPECT_EQ(longest(p, 1, QrTree::greedy()), 4 + 2 * log);
+    for (index q = 2; q < p; ++q) {
+      const int formula = (10 + 6 * log) * static_cast<int>(q) - 4 * log - 6, binary = longest(p, q, QrTree::binary());
+      if (2 * q <= p) {
+        EXPECT_EQ(binary, formula) << p << " x " << q;
+      }
+      EXPECT_LE(binary, formula) << p << " x " << q;  // the last columns have fewer than log2(p) merges
+      EXPECT_LE(longest(p, q, QrTree::greedy()), longest(p, q, QrTree::binary())) << p << " x " << q;
+    }
+  }
 }
 
 TEST(QrGraph, HasThePapersNumberOfTasks) {

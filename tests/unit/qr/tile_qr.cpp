@@ -21,14 +21,15 @@ struct Size {
 };
 /// With ragged ends; of {20, 30} the last diagonal tile is wide, and what is left of it a trapezoid.
 constexpr Size sizes[] = {{8, 8}, {40, 16}, {43, 19}, {24, 24}, {61, 30}, {16, 37}, {20, 30}, {33, 8}, {50, 3}};
-constexpr QrTree trees[] = {QrTree::flat(), QrTree::binary(), QrTree::domains(2), QrTree::domains(3)};
+constexpr QrTree trees[] = {QrTree::flat(),     QrTree::binary(),  QrTree::domains(2),
+                            QrTree::domains(3), QrTree::cyclic(3), QrTree::greedy()};
 
 TYPED_TEST(TileQrs, AreQrsAndTheSameBitsWithAnyNumberOfThreads) {
   using T = TypeParam;
   for (const QrTree tree : trees)
     for (const Size size : sizes)
       for (const index ib : {3, 8}) {
-        SCOPED_TRACE(testing::Message() << size.m << " x " << size.n << " ib=" << ib << " domains of " << tree.domain);
+        SCOPED_TRACE(testing::Message() << size.m << " x " << size.n << " ib=" << ib << " " << to_string(tree));
         const Matrix<T> A = matrix_of<T>(Kind::random, size.m, size.n);
         Matrix<T> factors = A;
         TileQr<T> f(size.m, size.n, factors.data(), factors.ld(), 8, ib, tree);
