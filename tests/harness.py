@@ -360,7 +360,7 @@ def bookkeeping_errors(
 
     Every call is either routed or stayed for a reason. Routines without a route say so. Under force, a call may
     stay only for the reasons in STAYS_WHEN_FORCED; and one of symv, gemv, QR, LU or a system for want of memory, since these need
-    all of their matrix at once; and what factors where the matrix is none to be factored; and gemqr where T is not ours:
+    all of their matrix at once, or a few panels of it; and what factors where the matrix is none to be factored; and gemqr where T is not ours:
     of what geqr had nothing to do with.
     """
     errors = []

@@ -100,6 +100,7 @@ class Planner {
 
   /// Not of strips.
   Plan::Origin whole() const { return origin(panels_[0], 0); }
+  StreamedPotrf streamed() const { return {panels_, strips_}; }
 
  private:
   /// Of L's rows or columns; of U it is the other way round.
@@ -238,19 +239,35 @@ Plan::Origin add_potrf(Plan& plan, Uplo uplo, index n, Precision precision, cons
   return planner.whole();
 }
 
+StreamedPotrf add_potrf_streamed(Plan& plan, Uplo uplo, index n, Precision precision, const PotrfCut& cut, int a,
+                                 int failed) {
+  Planner planner(plan, uplo, n, precision, cut, a, failed, -1);
+  planner.make_steps();
+  return planner.streamed();
+}
+
 PotrfCut potrf_cut_in_place(index n) { return {std::min(n, panel_in_place)}; }
 
+namespace {
+std::size_t bytes_of(index n, Precision precision, const PotrfCut& cut) {
+  Plan plan = begun(Uplo::lower, n, cut);
+  Planner(plan, Uplo::lower, n, precision, cut, operand_a, operand_failed, -1);
+  return plan.bytes(element_size(precision));
+}
+}  // namespace
+
 PotrfCut potrf_cut(index n, Precision precision, std::size_t memory) {
-  const auto fits = [&](const PotrfCut& cut) {
-    Plan plan = begun(Uplo::lower, n, cut);
-    Planner(plan, Uplo::lower, n, precision, cut, operand_a, operand_failed, -1);
-    return plan.bytes(element_size(precision)) <= memory;
-  };
   const index even = (n + most_panels - 1) / most_panels;
-  PotrfCut cut{std::min(n, std::max(least_panel, (even + round - 1) / round * round))};
-  if (fits(cut)) return cut;
+  const PotrfCut cut{std::min(n, std::max(least_panel, (even + round - 1) / round * round))};
+  return bytes_of(n, precision, cut) <= memory ? cut : potrf_cut_streamed(n, precision, memory);
+}
+
+PotrfCut potrf_cut_streamed(index n, Precision precision, std::size_t memory, const PotrfBesides& besides) {
   // Panels as wide as there is room for, since each takes all of the earlier ones.
   const auto at_most = [&](index panel) { return PotrfCut{panel, std::min(widest_strip, (panel + 3) / 4)}; };
+  const auto fits = [&](const PotrfCut& cut) {
+    return bytes_of(n, precision, cut) + (besides ? besides(cut) : 0) <= memory;
+  };
   index low = 0, high = n;  // the widest that fits is in [low, high)
   while (high - low > 1) {
     const index middle = low + (high - low) / 2;

@@ -13,6 +13,7 @@
 // and exchanges of those of others, from a copy whose rows nobody exchanges, and has what it computes with of L beside
 // its own panels; each of these gets what a panel makes of it at once, the next one to be factored first.
 #pragma once
+#include <functional>
 #include <vector>
 
 #include "impl/lu/getrf_steps.hpp"
@@ -24,8 +25,11 @@ namespace blaslift {
 /// @param memory  bytes on the device, for A and workspaces
 GetrfCut getrf_cut(index m, index n, Precision precision, std::size_t memory);
 
+/// Bytes of what a plan has besides.
+using GetrfBesides = std::function<std::size_t(const GetrfCut&)>;
 /// For a matrix that is larger than that; panel 0: even so there is no room for it.
-GetrfCut getrf_cut_streamed(index m, index n, Precision precision, std::size_t memory);
+GetrfCut getrf_cut_streamed(index m, index n, Precision precision, std::size_t memory,
+                            const GetrfBesides& besides = {});
 /// What a panel leaves of L from its own first row on, which is kept in the host's memory until all are factored: of
 /// all panels but the matrix's last one.
 struct KeptFactors {
@@ -86,10 +90,14 @@ struct AddedGetrf {
 /// @param area               A's own; negative: a part of the lease
 AddedGetrf add_getrf(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut, int a, int pivots,
                      int failed, int area);
-/// Those of a matrix that there is no room for: its factors are in the host's memory.
+/// Those of a matrix that there is no room for: its factors are in the host's memory, and areas are free again.
+struct StreamedGetrf {
+  RowGroups rows;
+  std::vector<int> panels, strips;  ///< m x cut.panel, m x cut.strip
+};
 /// @param operands  that the plan has already; kept_factors() become its last ones
-RowGroups add_getrf_streamed(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut,
-                             GetrfOperands operands);
+StreamedGetrf add_getrf_streamed(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut,
+                                 GetrfOperands operands);
 
 /// Operands A; a column with min(m, n) pivots, each from its panel's first row on; and one with what Getrf::failed says
 /// of each panel that is factored.

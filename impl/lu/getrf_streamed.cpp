@@ -54,7 +54,7 @@ class Planner {
     plan_.download({failed_, operands_.failed}, {0, 0, groups(), 1});
   }
 
-  const RowGroups& rows() const { return rows_; }
+  StreamedGetrf streamed() const { return {rows_, panels_, strips_}; }
 
  private:
   struct Part {
@@ -154,14 +154,14 @@ class Planner {
 
 }  // namespace
 
-GetrfCut getrf_cut_streamed(index m, index n, Precision precision, std::size_t memory) {
+GetrfCut getrf_cut_streamed(index m, index n, Precision precision, std::size_t memory, const GetrfBesides& besides) {
   if (std::min(m, n) == 0) return {};
   const auto at_most = [](index panel) { return GetrfCut{panel, std::min(widest_strip, (panel + 3) / 4)}; };
   const auto fits = [&](index panel) {
     const GetrfCut cut = at_most(panel);
     Plan plan;
     Planner(plan, m, n, precision, cut);
-    return plan.bytes(element_size(precision)) <= memory;
+    return plan.bytes(element_size(precision)) + (besides ? besides(cut) : 0) <= memory;
   };
   const index fewest = ((n + most_panels - 1) / most_panels + round - 1) / round * round;
   // The widest that fits, since each takes all of the earlier ones, is in [low, high).
@@ -197,15 +197,15 @@ double sent_again(index m, index n, const GetrfCut& cut, std::size_t element) {
   return elements * static_cast<double>(element);
 }
 
-RowGroups add_getrf_streamed(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut,
-                             GetrfOperands operands) {
+StreamedGetrf add_getrf_streamed(Plan& plan, index m, index n, Precision precision, const GetrfCut& cut,
+                                 GetrfOperands operands) {
   operands.kept = static_cast<int>(plan.operands.size());
   for (const KeptFactors& x : kept_factors(m, n, cut))
     plan.operands.push_back(
         {.name = "L", .rows = x.rows, .cols = x.cols, .result = true, .ours = true, .scratch = true});
   Planner planner(plan, m, n, precision, cut, operands);
   planner.make_steps();
-  return planner.rows();
+  return planner.streamed();
 }
 
 Plan plan_getrf_streamed(index m, index n, Precision precision, const GetrfCut& cut) {

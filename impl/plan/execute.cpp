@@ -35,7 +35,7 @@ class Execution : public PlanRun<T> {
         continue;
       }
       result = plan.kept_groups == 0
-                   ? Overwritten<T>(at, operands[i].ld, x.rows, x.cols, x.part)
+                   ? Overwritten<T>(at, operands[i].ld, x.rows, x.cols, brought_home(static_cast<int>(i)), x.part)
                    : Overwritten<T>(at, operands[i].ld, x.rows, x.cols, plan.kept_rows, plan.kept_cols, x.part);
       result.scatter(operands[i].apart);
     }
@@ -66,6 +66,18 @@ class Execution : public PlanRun<T> {
     Block block;
     std::size_t downloads;
   };
+  /// The smallest block of an operand that has all of it that comes home.
+  Block brought_home(int operand) const {
+    index row = 0, col = 0, end_row = 0, end_col = 0;
+    for (const Plan::Step& s : p_.steps) {
+      if (s.kind != Plan::Kind::download || s.transfer.operand != operand) continue;
+      const Block& b = s.transfer.block;
+      const bool first = end_row == 0;
+      row = first ? b.row : std::min(row, b.row), col = first ? b.col : std::min(col, b.col);
+      end_row = std::max(end_row, b.row + b.rows), end_col = std::max(end_col, b.col + b.cols);
+    }
+    return {row, col, std::max<index>(1, end_row - row), std::max<index>(1, end_col - col)};
+  }
   Place place(const Plan::Region& r) const {
     const Place& area = areas_[static_cast<std::size_t>(r.area)];
     return {area.at + r.block.row + r.block.col * area.ld, area.ld};

@@ -31,6 +31,11 @@ class Overwritten {
         kept_cols_(std::min(kept_cols, cols)),
         part_(part),
         memory_(sizeof(T) * static_cast<std::size_t>(kept_rows_) * static_cast<std::size_t>(kept_cols_)) {}
+  /// One of which only a block is overwritten: places that compute it together would each keep all of it otherwise.
+  Overwritten(T* at, index ld, index rows, index cols, const Block& overwritten, Part part)
+      : Overwritten(at, ld, rows, cols, overwritten.rows, overwritten.cols, part) {
+    first_row_ = overwritten.row, first_col_ = overwritten.col;
+  }
   /// One of which nothing is kept, and nothing put back: its memory is ours.
   static Overwritten scratch(T* at, index ld, index rows, index cols) {
     Overwritten x(at, ld, rows, cols, 1, 1);
@@ -82,12 +87,13 @@ class Overwritten {
 
  private:
   T* room(index row, index col) const {
-    return reinterpret_cast<T*>(memory_.at()) + row % kept_rows_ + col % kept_cols_ * kept_rows_;
+    return reinterpret_cast<T*>(memory_.at()) + (row - first_row_) % kept_rows_ +
+           (col - first_col_) % kept_cols_ * kept_rows_;
   }
 
   T* at_ = nullptr;
   Scattered<T> apart_{};
-  index ld_ = 0, rows_ = 0, cols_ = 0, kept_rows_ = 1, kept_cols_ = 1;
+  index ld_ = 0, rows_ = 0, cols_ = 0, first_row_ = 0, first_col_ = 0, kept_rows_ = 1, kept_cols_ = 1;
   Part part_ = Part::whole;
   OwnMemory memory_;
   bool keeps_ = true, all_kept_ = false;

@@ -84,6 +84,10 @@ Ending compute_domain(Place& place, const Site& site, Backend& backend, const Pr
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 1;
   planned.own = {{tau.data(), args.n}};
+  // What is not finite would spread to columns on its left, in the same block: one place alone keeps them.
+  planned.sound = [&] {
+    return seat.number() != 0 || std::all_of(tau.begin(), tau.end(), [](const T& x) { return is_finite(x); });
+  };
   Ending ending = planned.compute(
       decision, false,
       [&](const std::vector<Placed>&) {

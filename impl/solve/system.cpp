@@ -150,7 +150,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
                             : cut_of(s, precision_of<T>, place.arena.limit());
   if (cut.width == 0) return {Reason::no_room};
   const bool in_parts = cut.streamed() && s.lu && !s.factored;
-  const GetrfCut factors{cut.panel, cut.factor_strip};
+  const GetrfCut factors{cut.panel, cut.strip};
   if (in_parts &&
       !KeptMemory<T>::is_there(s.n, s.n, factors, static_cast<double>(s.n) * static_cast<double>(s.n + s.nrhs)))
     return {Reason::no_room};
@@ -180,7 +180,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   if (ending.computed && s.lu && !s.factored) set_pivots(args.ipiv, pivots, cut.panel, s.n);
   if (info > 0 && !ending.computed) ending.reason = s.lu ? Reason::singular : Reason::not_definite;
   ending.info = info;
-  ending.way = with_numbers(0, cut.panel, cut.width, cut.strip, cut.factor_strip);
+  ending.way = with_numbers(0, cut.panel, cut.width, cut.strip);
   return ending;
 }
 

@@ -15,10 +15,9 @@ namespace blaslift {
 
 /// How a system is cut up; width 0: it does not fit.
 struct SystemCut {
-  index panel = 0;         ///< of A, whose factors are made in such; of LU also: of rows that are exchanged at once
-  index width = 0;         ///< of B
-  index strip = 0;         ///< columns of the factors at a time, if they come for each panel of B; 0: A stays
-  index factor_strip = 0;  ///< of them while they are made, as GetrfCut and PotrfCut have it
+  index panel = 0;  ///< of A, whose factors are made in such; of LU also: of rows that are exchanged at once
+  index width = 0;  ///< of B
+  index strip = 0;  ///< columns of the factors at a time, also while they are made; 0: A stays
 
   bool streamed() const { return strip > 0; }
 };

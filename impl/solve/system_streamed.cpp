@@ -16,9 +16,12 @@ using namespace system_steps;
 
 constexpr index strips_at_a_time = 2, most_slots = 3;
 constexpr index widest_strip = 1024, widest_panel = 4096;
-constexpr double most_for_b = 0.25;  // of the memory, while the factors are made
+constexpr double most_for_b = 0.25;  // of the memory, where the factors' own areas cannot be used again
 // Of more, the list of steps would take more than it could be worth.
 constexpr double most_steps = 100000;
+
+/// Whether B, and strips of the factors, lie where the factors were made, which have columns there.
+bool reuses_areas(const SystemShape& s) { return !s.factored && (s.lu || s.uplo == Uplo::lower); }
 
 /// Columns, in strips that do not go beyond a panel, whose parts are home at different times.
 index strips_of(const SystemCut& cut, index columns) {
@@ -34,24 +37,19 @@ class Planner {
   Planner(const SystemShape& shape, Precision precision, const SystemCut& cut)
       : s_(shape), precision_(precision), cut_(cut) {
     begin(plan, s_, cut.panel);
-    const index width = std::min(cut.width, s_.nrhs);
-    for (index i = 0; i < std::min(panels(), most_slots); ++i)
-      b_.push_back(plan.add_area("B" + std::to_string(i), s_.n, width));
-    for (index i = 0; panels() > 0 && i < strips_at_a_time; ++i)
-      strips_.push_back(plan.add_area("columns" + std::to_string(i), s_.n, cut.strip));
-    if (const std::size_t bytes = trsm_workspace(solve_with(true, cut.strip, cut.width)); bytes > 0 && panels() > 0)
-      workspace_ = plan.add_area("for columns", static_cast<index>((bytes - 1) / element_size(precision) + 1), 1);
   }
 
   void make_steps() {
     bring_factors();
+    add_areas();
     for (index panel = 0; panel < panels(); ++panel) solve(panel);
     plan.after = order_of(plan);
   }
 
-  /// With factors that are made, which have areas of their own.
-  std::size_t bytes() {
-    bring_factors();
+  /// What there is besides the areas that the factors are made in.
+  std::size_t bytes_besides() {
+    if (s_.factored) bring_factors();
+    add_areas();
     return plan.bytes(element_size(precision_));
   }
 
@@ -75,14 +73,32 @@ class Planner {
 
   void bring_factors() {
     if (!s_.factored && s_.lu) {
-      rows_ = add_getrf_streamed(plan, s_.n, s_.n, precision_, {cut_.panel, cut_.factor_strip},
-                                 {operand_a, operand_third, operand_fourth});
+      StreamedGetrf added = add_getrf_streamed(plan, s_.n, s_.n, precision_, {cut_.panel, cut_.strip},
+                                               {operand_a, operand_third, operand_fourth});
+      rows_ = std::move(added.rows);
+      b_ = std::move(added.panels);
+      strips_ = std::move(added.strips);
     } else if (!s_.factored) {
-      add_potrf(plan, s_.uplo, s_.n, precision_, {cut_.panel, cut_.factor_strip}, operand_a, operand_third, -1);
+      StreamedPotrf added =
+          add_potrf_streamed(plan, s_.uplo, s_.n, precision_, {cut_.panel, cut_.strip}, operand_a, operand_third);
+      if (!reuses_areas(s_)) return;
+      b_ = std::move(added.panels);
+      strips_ = std::move(added.strips);
     } else if (s_.exchanges()) {
       rows_ = RowGroups(plan, precision_, s_.n, s_.n, cut_.panel);
       plan.upload({rows_.area(), operand_third}, {0, 0, s_.n, 1});
     }
+  }
+
+  void add_areas() {
+    if (panels() == 0) return;
+    const index width = std::min(cut_.width, s_.nrhs);
+    for (index i = 0; !reuses_areas(s_) && i < std::min(panels(), most_slots); ++i)
+      b_.push_back(plan.add_area("B" + std::to_string(i), s_.n, width));
+    for (index i = 0; !reuses_areas(s_) && i < strips_at_a_time; ++i)
+      strips_.push_back(plan.add_area("columns" + std::to_string(i), s_.n, cut_.strip));
+    if (const std::size_t bytes = trsm_workspace(solve_with(true, cut_.strip, cut_.width)))
+      workspace_ = plan.add_area("for columns", static_cast<index>((bytes - 1) / element_size(precision_) + 1), 1);
   }
 
   void solve(index panel) {
@@ -110,7 +126,7 @@ class Planner {
       const Block diagonal{own.first, own.first, own.count, own.count},
           others{beside.first, own.first, beside.count, own.count}, x{own.first, all.col, own.count, all.cols},
           y{beside.first, all.col, beside.count, all.cols};
-      const Plan::Origin a{strips_[static_cast<std::size_t>(sent_++ % strips_at_a_time)], operand_a, 0, own.first};
+      const Plan::Origin a{strips_[static_cast<std::size_t>(sent_++) % strips_.size()], operand_a, 0, own.first};
       plan.upload(a, diagonal);
       if (beside.count > 0) plan.upload(a, others);
       if (!plain && beside.count > 0)
@@ -145,35 +161,51 @@ bool too_many_steps(const SystemShape& s, const SystemCut& cut) {
   return panels * strips * triangles * of_a_strip > most_steps;
 }
 
-std::size_t bytes_of(const SystemShape& s, Precision precision, const SystemCut& cut) {
-  return Planner(s, precision, cut).bytes();
+std::size_t bytes_besides(const SystemShape& s, Precision precision, const SystemCut& cut) {
+  return Planner(s, precision, cut).bytes_besides();
 }
 
-/// Panels of B as wide as a quarter of the memory, and those of the factors for what is left.
+/// With panels of the factors as wide as there is room for: B's are as wide at most, and lie there afterwards; or else
+/// they have a part of the memory, and less where the factors need it.
 SystemCut cut_with_factors(const SystemShape& s, Precision precision, std::size_t memory) {
-  SystemCut cut{.panel = 0, .width = std::max<index>(1, s.nrhs)};
-  const auto bytes_of_b = [&] {
-    const index panels = std::min((s.nrhs + cut.width - 1) / cut.width, most_slots);
-    return static_cast<double>(panels) * static_cast<double>(s.n) * static_cast<double>(cut.width) *
-           static_cast<double>(element_size(precision));
+  const index columns = std::max<index>(1, s.nrhs);
+  const auto with = [&](index panel, index strip, index width) {
+    return SystemCut{.panel = panel, .width = std::min(columns, width), .strip = strip};
   };
-  while (cut.width > 1 && bytes_of_b() > most_for_b * static_cast<double>(memory))
-    cut.width = panels::smaller(cut.width);
-  for (std::size_t for_factors = memory;;) {
-    if (s.lu) {
-      const GetrfCut factors = getrf_cut_streamed(s.n, s.n, precision, for_factors);
-      cut.panel = factors.panel, cut.factor_strip = factors.strip;
-    } else {
-      const PotrfCut factors = potrf_cut(s.n, precision, for_factors);
-      cut.panel = factors.panel, cut.factor_strip = factors.strip;
+  const auto cut_for = [&](index width) {
+    const auto besides = [&](const auto& factors) {
+      return bytes_besides(s, precision, with(factors.panel, factors.strip, width > 0 ? width : factors.panel));
+    };
+    const auto made = [&](const auto& factors) {
+      return factors.panel > 0 ? with(factors.panel, factors.strip, width > 0 ? width : factors.panel) : SystemCut{};
+    };
+    return s.lu ? made(getrf_cut_streamed(s.n, s.n, precision, memory, besides))
+                : made(potrf_cut_streamed(s.n, precision, memory, besides));
+  };
+  if (reuses_areas(s)) return cut_for(0);
+  const double bytes = static_cast<double>(s.n) * static_cast<double>(element_size(precision)) * most_slots;
+  index width = columns;
+  while (width > 1 && bytes * static_cast<double>(width) > most_for_b * static_cast<double>(memory))
+    width = panels::smaller(width);
+  for (;; width = panels::smaller(width))
+    if (const SystemCut cut = cut_for(width); cut.width > 0 || width == 1) return cut;
+}
+
+/// With panels of B as wide as there is room for, since each takes all of the factors, beside strips of these that are
+/// not wider.
+SystemCut cut_of_factors(const SystemShape& s, Precision precision, std::size_t memory) {
+  SystemCut cut{.panel = std::min(s.n, widest_panel), .width = 0, .strip = std::min(s.n, widest_strip)};
+  for (;; cut.strip = panels::smaller(cut.strip)) {
+    const auto fits = [&](index width) {
+      return bytes_besides(s, precision, {.panel = cut.panel, .width = width, .strip = cut.strip}) <= memory;
+    };
+    index low = 0, high = s.nrhs + 1;  // the widest that fits is in [low, high)
+    while (high - low > 1) {
+      const index middle = low + (high - low) / 2;
+      (fits(middle) ? low : high) = middle;
     }
-    if (cut.panel == 0) return {};
-    cut.strip = std::min(widest_strip, (cut.panel + 3) / 4);
-    if (too_many_steps(s, cut)) return {};
-    const std::size_t bytes = bytes_of(s, precision, cut);
-    if (bytes <= memory) return cut;
-    if (bytes - memory >= for_factors) return {};
-    for_factors -= bytes - memory;
+    cut.width = low < s.nrhs && low >= panels::round ? low / panels::round * panels::round : low;
+    if (cut.width >= std::min(s.nrhs, cut.strip) || cut.strip == 1) return cut;
   }
 }
 
@@ -181,14 +213,8 @@ SystemCut cut_with_factors(const SystemShape& s, Precision precision, std::size_
 
 SystemCut system_cut_streamed(const SystemShape& s, Precision precision, std::size_t memory) {
   if (s.n == 0) return {};
-  if (!s.factored) return cut_with_factors(s, precision, memory);
-  const auto cut_as = [&](const PanelCut& x) {
-    return SystemCut{.panel = std::min(s.n, widest_panel), .width = x.width, .strip = x.tile};
-  };
-  const PanelCut cut = panels::cut_to(std::min(s.n, widest_strip), s.nrhs, s.nrhs, true, [&](const PanelCut& x) {
-    return x.streamed && !too_many_steps(s, cut_as(x)) && bytes_of(s, precision, cut_as(x)) <= memory;
-  });
-  return cut.tile > 0 ? cut_as(cut) : SystemCut{};
+  const SystemCut cut = s.factored ? cut_of_factors(s, precision, memory) : cut_with_factors(s, precision, memory);
+  return cut.width == 0 || too_many_steps(s, cut) ? SystemCut{} : cut;
 }
 
 double sent_again(const SystemShape& s, const SystemCut& cut, std::size_t element) {
@@ -202,8 +228,8 @@ double sent_again(const SystemShape& s, const SystemCut& cut, std::size_t elemen
                factors = s.lu ? n * n + squares : 2 * triangle,
                panels = std::ceil(static_cast<double>(s.nrhs) / static_cast<double>(cut.width));
   if (s.factored) return (panels * factors - (s.lu ? n * n : triangle)) * bytes;
-  return panels * factors * bytes + (s.lu ? sent_again(s.n, s.n, GetrfCut{cut.panel, cut.factor_strip}, element)
-                                          : sent_again(s.n, PotrfCut{cut.panel, cut.factor_strip}, element));
+  return panels * factors * bytes + (s.lu ? sent_again(s.n, s.n, GetrfCut{cut.panel, cut.strip}, element)
+                                          : sent_again(s.n, PotrfCut{cut.panel, cut.strip}, element));
 }
 
 Plan plan_system_streamed(const SystemShape& shape, Precision precision, const SystemCut& cut) {

@@ -50,6 +50,9 @@ def in_parts(s: Setting, member: str, names: tuple[str, ...], elements, memories
             once = (16 if name[0] == "z" else 8) * elements(264, 264)
             if not account.routed or account.routed != account.calls or (account.bytes_in > account.calls * once) != sent_again:
                 found.append(f"{name}: {account}")
+            checked = run.reports[0]["routines"][name]["verified"]
+            if checked["wrong"] or checked["checked"] != account.routed or checked["repeated"] != account.routed:
+                found.append(f"{name}: {checked}, {run.reports[0]['worst'][:3]}")
         errors += labelled(f"{member} with {most}", found)
     return errors
 

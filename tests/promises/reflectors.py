@@ -191,7 +191,8 @@ def qr_by_rows(s: Setting) -> list[str]:
             errors.append(f"{name}: {counters['dealt']} of {counters['routed']} calls were dealt out")
         if counters["verified"]["wrong"] or counters["verified"]["repeated"] != counters["routed"]:
             errors.append(f"{name}: {counters['verified']}, {run.reports[0]['worst'][:3]}")
-    return errors
+    run = s.run("qr", "tall_not_finite", settings=FORCED | {"BLASLIFT_DEVICES": "3"}, timeout=200)
+    return errors + verdict_errors(run) + report_errors(run, routed=True)
 
 
 def qr_threads(s: Setting) -> list[str]:

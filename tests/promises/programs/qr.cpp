@@ -2,7 +2,8 @@
 // of matrices, what is beside tau, the workspace beyond lwork.  Results are checked against products of reflectors as
 // they are defined, in higher precision.
 //
-//   qr semantics | tall | products | large_products | stays | invalid | queries | consumers | threads | exiting
+//   qr semantics | tall | tall_not_finite | products | large_products | stays | invalid | queries | consumers
+//   qr threads | exiting
 //   qr faults PRECISION, qr product_faults PRECISION, qr part_faults PRECISION   as faults.cpp
 //   qr copies             a product, its QR, and its R in a product, each of which may find the last one's result
 #include <stdlib.h>
@@ -166,6 +167,24 @@ void tall() {
       const Canaried<T> A = scaled<T>(900, 12, factor);
       check_factors(A, factored(A), factor > 1 ? "tall, near overflow" : "tall, near underflow");
     }
+  });
+}
+
+/// What is not finite spreads as in LAPACK: to nothing on its left.
+void tall_not_finite() {
+  for_each_precision([]<class T>(T*) {
+    for (const double odd : {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()})
+      for (const Size col : {0, 7}) {
+        Canaried<T> A = reference::matrix_of<T>(Kind::random, 1200, 20);
+        A(700, col) = T(static_cast<Real<T>>(odd));
+        const Factors<T> f = factored(A);
+        const auto is_finite = [](const T& x) { return std::isfinite(std::real(x)) && std::isfinite(std::imag(x)); };
+        for (Size j = 0; j < col; ++j)
+          for (Size i = 0; i < 1200; ++i)
+            if (!is_finite(f.A(i, j)) || !is_finite(f.tau(j, 0)))
+              fail("%c: %g in column %ld is in column %ld", letter<T>(), odd, long{col}, long{j});
+        if (is_finite(f.A(col, col)) || is_finite(f.tau(col, 0))) fail("%c: %g has vanished", letter<T>(), odd);
+      }
   });
 }
 
@@ -523,11 +542,19 @@ void exiting() {
 
 int main(int count, char** arguments) {
   const std::string_view which = count > 1 ? arguments[1] : "";
-  constexpr std::pair<const char*, void (*)()> parts[] = {
-      {"semantics", semantics}, {"products", products}, {"large_products", large_products},
-      {"consumers", consumers}, {"stays", stays},       {"invalid", invalid},
-      {"queries", queries},     {"copies", copies},     {"threads", threads},
-      {"exiting", exiting},     {"identity", identity}, {"tall", tall}};
+  constexpr std::pair<const char*, void (*)()> parts[] = {{"semantics", semantics},
+                                                          {"products", products},
+                                                          {"large_products", large_products},
+                                                          {"consumers", consumers},
+                                                          {"stays", stays},
+                                                          {"invalid", invalid},
+                                                          {"queries", queries},
+                                                          {"copies", copies},
+                                                          {"threads", threads},
+                                                          {"exiting", exiting},
+                                                          {"identity", identity},
+                                                          {"tall", tall},
+                                                          {"tall_not_finite", tall_not_finite}};
   for (const auto& [name, part] : parts)
     if (which == name && count == 2) return part(), verdict_of_calls();
   if ((which != "faults" && which != "product_faults" && which != "part_faults") || count != 3) return 2;

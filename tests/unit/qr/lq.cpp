@@ -126,6 +126,52 @@ TYPED_TEST(LqExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
   EXPECT_TRUE(of_panels[0] && of_panels[1]);
 }
 
+/// A = R^H Q^H, with Q's columns orthonormal, and A only read.
+TYPED_TEST(LqExecute, HasItsFactorsApartInEveryOrderWithTheSameBits) {
+  using T = TypeParam;
+  Random r(5);
+  int panels = 0;
+  for (unsigned round = 0; round < 40; ++round) {
+    const index m = round % 10 == 3 ? 2 * lq_panel + r.up_to(20) : r.up_to(14), n = m + r.below(30);
+    const bool in_place = round % 3 == 1;
+    panels += m > 2 * lq_panel;
+    Matrix<T> A0(m, n, r.up_to(4) - 1), R0(m, m), Q0(n, m);
+    A0.random(round), R0.random(round + 1), Q0.random(round + 2);
+    if (round % 4 == 2)  // of less than full rank
+      for (index j = 0; j < n; ++j) A0(m - 1, j) = A0(0, j);
+    const Plan plan = plan_lq_apart(m, n, precision_of<T>, in_place);
+    ASSERT_EQ(check(plan), "") << to_string(plan);
+    Matrix<T> first_r = R0, first_q = Q0;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      Matrix<T> A = A0, R = R0, Q = Q0;
+      CallOperand<T> a{A.data(), A.ld()};
+      if (in_place) a.placed = {.device = A.data(), .ld = A.ld(), .in_place = true};
+      Shuffled lane(seed);
+      const PlanOutcome outcome = run_leased<T>(plan, {a, {R.data(), R.ld()}, {Q.data(), Q.ld()}}, {}, lane);
+      ASSERT_EQ(outcome.status, Status::done);
+      EXPECT_EQ(outcome.bytes_in, in_place ? 0 : static_cast<double>(m * n) * sizeof(T));
+      ASSERT_TRUE(A == A0 && A.canaries_intact());
+      if (seed == 0) first_r = R, first_q = Q;
+      ASSERT_TRUE(R == first_r && Q == first_q) << "other bits: " << m << " x " << n;
+    }
+    for (index j = 0; j < m; ++j)
+      for (index i = j + 1; i < m; ++i) {
+        ASSERT_TRUE(same_bits(first_r(i, j), R0(i, j))) << "below R";
+        first_r(i, j) = T(0);
+      }
+    const double allowed = static_cast<double>(n + m) * eps<T>() * (std::is_same_v<T, Real<T>> ? 1 : 2);
+    const Wide<T> q = Wide<T>::of(first_q);
+    ASSERT_LE(orthogonality(q), allowed * std::sqrt(static_cast<double>(m))) << m << " x " << n;
+    Wide<T> rest = Wide<T>::of(adjoint(A0));  // - Q R
+    const double norm = rest.norm();
+    for (index j = 0; j < m; ++j)
+      for (index k = 0; k <= j; ++k)
+        for (index i = 0; i < n; ++i) rest(i, j) -= q(i, k) * typename Wide<T>::Scalar(first_r(k, j));
+    ASSERT_LE(rest.norm(), allowed * norm) << m << " x " << n;
+  }
+  EXPECT_GT(panels, 2);
+}
+
 TYPED_TEST(LqExecute, InMemoryOfItsOwnTheMatrixDoesNotMove) {
   Random r(2);
   for (unsigned round = 0; round < 40; ++round) {

@@ -2,6 +2,8 @@
 // things; what is not to be read is NaN, and nothing of the caller's changes if anything fails.
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "impl/solve/system_plan.hpp"
 #include "tests/precisions.hpp"
 #include "tests/unit/support/plans.hpp"
@@ -70,7 +72,10 @@ struct System {
   }
 
   /// Its factors come in strips.
-  void cut_into_strips(Random& r) { cut.strip = r.up_to(shape.n), cut.factor_strip = r.up_to(cut.panel); }
+  void cut_into_strips(Random& r) {
+    cut.strip = r.up_to(shape.factored ? shape.n : cut.panel);
+    if (!shape.factored) cut.width = std::min(cut.width, cut.panel);
+  }
 
   /// Instead, a triangular A.
   void make_triangular(Op trans, bool unit, unsigned seed) {
@@ -138,7 +143,7 @@ struct System {
     if (shape.exchanges()) operands.push_back({pivots.data(), shape.n});
     if (!shape.factored) operands.push_back({failed.data(), static_cast<index>(failed.size())});
     if (cut.streamed() && shape.lu && !shape.factored) {
-      const std::vector<KeptFactors> blocks = kept_factors(shape.n, shape.n, {cut.panel, cut.factor_strip});
+      const std::vector<KeptFactors> blocks = kept_factors(shape.n, shape.n, {cut.panel, cut.strip});
       index elements = 0;
       for (const KeptFactors& x : blocks) elements += x.rows * x.cols;
       kept.assign(static_cast<std::size_t>(elements), std::numeric_limits<Real<T>>::quiet_NaN());
@@ -154,9 +159,7 @@ struct System {
                              : "made ") +
            static_cast<char>(shape.trans) + static_cast<char>(shape.uplo) + " n " + std::to_string(shape.n) +
            ", nrhs " + std::to_string(shape.nrhs) + ", panels of " + std::to_string(cut.panel) + ", of B " +
-           std::to_string(cut.width) +
-           (cut.streamed() ? ", strips of " + std::to_string(cut.strip) + " and " + std::to_string(cut.factor_strip)
-                           : "");
+           std::to_string(cut.width) + (cut.streamed() ? ", strips of " + std::to_string(cut.strip) : "");
   }
 
   using Number = std::complex<long double>;
@@ -247,7 +250,7 @@ TYPED_TEST(SystemExecute, OfWhatThereIsNoRoomForFactorsComeInStrips) {
     x.cut_into_strips(r);
     const Plan plan = x.plan();
     const index n = x.shape.n;
-    kinds[x.shape.lu][x.shape.factored] += n > x.cut.panel && n > 2 * x.cut.strip && x.cut.panel > x.cut.factor_strip;
+    kinds[x.shape.lu][x.shape.factored] += n > x.cut.panel && n > 2 * x.cut.strip;
     transposed += x.shape.lu && x.shape.factored && x.shape.trans != Op::none && n > 2 * x.cut.strip;
     panels += x.shape.nrhs > 3 * x.cut.width;
     Matrix<T> first = x.B0;
@@ -392,6 +395,28 @@ TEST(SystemCut, OfStripsFitsAnyMemoryOrSaysSo) {
   EXPECT_GT(streamed, 40);
   EXPECT_GT(narrow, 20);
   EXPECT_GT(none, 20);
+}
+
+/// A cut is found at once, however little is missing for a wider one, and uses what there is.
+TEST(SystemCut, OfStripsIsFoundAtOnceForAnyMemory) {
+  for (const bool lu : {false, true})
+    for (const bool factored : {false, true})
+      for (const Uplo uplo : {Uplo::lower, Uplo::upper})
+        for (const index nrhs : {1000, 20000}) {
+          const SystemShape shape{
+              .lu = lu, .factored = factored, .trans = Op::none, .uplo = uplo, .n = 100000, .nrhs = nrhs};
+          const std::size_t memory = std::size_t{16} << 30;
+          const auto start = std::chrono::steady_clock::now();
+          SystemCut cut = system_cut_streamed(shape, Precision::d, memory);
+          ASSERT_GT(cut.width, 0);
+          const std::size_t bytes = plan_system_streamed(shape, Precision::d, cut).bytes(8);
+          EXPECT_LE(bytes, memory);
+          const SystemCut less = system_cut_streamed(shape, Precision::d, bytes - 256);
+          EXPECT_GT(less.width, 0);
+          EXPECT_LE(plan_system_streamed(shape, Precision::d, less).bytes(8), bytes - 256);
+          const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
+          EXPECT_LT(took.count(), 10);
+        }
 }
 
 TEST(SystemCut, FitsAnyMemoryOrSaysSo) {
