@@ -5,7 +5,8 @@
 // home while the device solves a third.
 //
 // Where the device has no room for A, its factors, made in parts if they are not there, come in strips of columns for
-// each panel of B, which is as wide as there is room for.
+// each panel of B.  These lie where the factors were made, and are as wide as those panels; or otherwise as there is
+// room for.
 #pragma once
 #include "impl/cholesky/potrf_plan.hpp"
 #include "impl/core/args.hpp"
