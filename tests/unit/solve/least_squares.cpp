@@ -203,6 +203,8 @@ TEST(LeastSquaresCost, GoesWhereRIsLittleBesideA) {
     EXPECT_EQ(route(routine, 300, 200, DeviceState::ready), Route::cpu);
   }
   EXPECT_EQ(route(Routine::dgelsy, 20000, 2000), Route::device);
+  EXPECT_EQ(route(Routine::dgelsd, 1000, 200000), Route::device);
+  EXPECT_EQ(route(Routine::dgelsd, 2000, 2001, DeviceState::ready), Route::cpu);
 }
 
 /// Fixed decisions know nothing of how long calls have taken.
