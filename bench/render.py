@@ -24,6 +24,7 @@ import qr
 import scaling
 import symv
 import systolic
+import tile_caqr
 import transfers
 from common import Store, table_head, table_row
 from figures import commits, draw_all, drawing_options, read_drawing_options, records_of
@@ -66,6 +67,7 @@ def of_iteration(store: Store) -> list[str]:
 
 DRIVERS: dict[str, Callable[[Store], list[str]]] = {
     "bus": of_transfers,
+    "caqr": lambda store: tile_caqr.summary(store, list(tile_caqr.cases(list(tile_caqr.PARTS), 1))),
     "callers": lambda store: callers.summary(store)[0],
     "iteration": of_iteration,
     "levels": of_levels,
