@@ -26,7 +26,8 @@
 // and its median, and |A x - Q R x| / (|A| |x|) of a random x, with --check |A - Q R| / |A| instead; and |Q^T Q y - y|
 // / |y|.  Exit status 1 if one is over 2 (m + min(m, n)) eps, as in tests/unit/qr/tile_qr.cpp, 2 if it cannot run, 77
 // where the module cannot be opened.  --kernels: medians of the six kernels, updates on the device, of one tile and of
-// N columns.  --bus: seconds of an upload, and of a download, of growing sizes up to BYTES.
+// N columns.  --bus: seconds of an upload, and of a download, by themselves and behind each other, of growing sizes up
+// to BYTES.
 #include <dlfcn.h>
 #include <unistd.h>
 
@@ -1053,29 +1054,41 @@ void time_kernels(const Request& o, Backend& backend) {
   std::printf(", \"backend\": \"%s\"}\n", o.backend.c_str());
 }
 
-/// A message to the device and back, for the least squares through which alpha and beta come.
+/// Messages to the device and back, for the least squares through which alpha and beta come: one by itself, and, as a
+/// run has them, some behind each other.
 bool time_bus(const Request& o, Backend& backend) {
+  constexpr index column = 512, most = 16;  // doubles: a tile's
   bool right = true;
-  constexpr index column = 512;  // doubles: a tile's
-  for (index bytes = 4096; bytes <= o.bus; bytes *= 2) {
-    const index cols = bytes / (column * static_cast<index>(sizeof(double)));
-    std::vector<double> sent(as_size(column * cols)), back(sent.size());
-    bench::fill_uniform(sent.data(), sent.size(), 1);
-    const Memory memory(backend, column * cols);
-    Lease lane(backend);
-    const double up = time_calls(9, [&] {
-      lane.upload(memory.get(), sent.data(), column, column, cols, {});
+  const index all = o.bus / (column * static_cast<index>(sizeof(double)));  // columns
+  if (all < 1) throw std::runtime_error("--bus: less than 4096 bytes");
+  std::vector<double> sent(as_size(column * all)), back(sent.size());
+  bench::fill_uniform(sent.data(), sent.size(), 1);
+  const Memory memory(backend, column * all);
+  Lease lane(backend);
+  for (index cols = 1; cols <= all; cols *= 2) {
+    const index many = std::clamp<index>(all / cols, 1, most);
+    const auto up = [&](index count) {
+      for (index i = 0; i < count; ++i)
+        lane.upload(memory.get() + i * cols * column, sent.data() + i * cols * column, column, column, cols, {});
       lane.drain();
-    });
-    const double down = time_calls(9, [&] {
+    };
+    const auto down = [&](index count) {
       Tickets tickets;
-      (void)lane.download(memory.get(), back.data(), column, column, cols, {}, tickets);
+      for (index i = 0; i < count; ++i)
+        (void)lane.download(memory.get() + i * cols * column, back.data() + i * cols * column, column, column, cols, {},
+                            tickets);
       lane.drain();
-    });
-    const bool same = sent == back;
+    };
+    const double up_one = time_calls(9, [&] { up(1); }), down_one = time_calls(9, [&] { down(1); }),
+                 up_row = time_calls(9, [&] { up(many); }) / static_cast<double>(many),
+                 down_row = time_calls(9, [&] { down(many); }) / static_cast<double>(many);
+    const bool same = std::equal(back.begin(), back.begin() + many * cols * column, sent.begin());
     right = right && same;
-    std::printf("{\"bytes\": %lld, \"up\": %.4g, \"down\": %.4g, \"right\": %s}\n", static_cast<long long>(bytes), up,
-                down, same ? "true" : "false");
+    std::printf(
+        "{\"bytes\": %lld, \"up\": %.4g, \"down\": %.4g, \"up in a row\": %.4g, \"down in a row\": %.4g, "
+        "\"right\": %s}\n",
+        static_cast<long long>(cols * column) * static_cast<long long>(sizeof(double)), up_one, down_one, up_row,
+        down_row, same ? "true" : "false");
     std::fflush(stdout);
   }
   return right;

@@ -27,7 +27,7 @@ from common import (Measurement, Store, candidates, driver_options, list_measure
 
 PARTS = ("bus", "kernels", "methods", "inner", "trees", "join", "geqrf")
 METHODS = ("bulk", "double", "stream", "recursive")
-SQUARES, TILES, INNER = (8192, 16384), (256, 512, 1024), 64
+SQUARES, TILES, INNER = (8192, 16384), (256, 384, 512, 1024), 64
 INNER_WIDTHS = (32, 64, 128, 256, 512)
 TALL, TALL_TILE = (131072, 2048), 512
 TREES = ("flat", "binary", "greedy", "domains:16", "cyclic:4", "cyclic:16")
@@ -144,6 +144,8 @@ def geqrf(arguments: argparse.Namespace, environments: dict) -> Iterator[Measure
 
 @dataclass(frozen=True)
 class Bus:
+    """Of messages behind each other, as a run has them."""
+
     up: Network
     down: Network
 
@@ -160,11 +162,16 @@ def fit(points: list[tuple[float, float]]) -> Network:
     return Network(y - beta * x, beta)
 
 
+WAYS = ("up", "down")
+
+
+def fits(record: dict, suffix: str = "") -> list[Network]:
+    return [fit([(line["bytes"] / 8, line[way + suffix]) for line in record["lines"]]) for way in WAYS]
+
+
 def bus_of(store: Store) -> Optional[Bus]:
     record = store.get("bus")
-    if not record:
-        return None
-    return Bus(*(fit([(line["bytes"] / 8, line[way]) for line in record["lines"]]) for way in ("up", "down")))
+    return Bus(*fits(record, " in a row")) if record else None
 
 
 def formula(c: Case, kernels: dict, threads: int) -> float:
@@ -232,15 +239,16 @@ def milliseconds(seconds: float) -> str:
 
 
 def bus_table(store: Store) -> list[str]:
-    bus, record = bus_of(store), store.get("bus")
-    if not bus or not record:
+    record = store.get("bus")
+    if not record:
         return []
     lines = ["", "## bus", "", *table_head(["", "alpha, us", "beta, ns a double", "GB/s"])]
-    for way, network in (("up", bus.up), ("down", bus.down)):
-        cells = (1e6 * network.alpha, 1e9 * network.beta, 8e-9 / network.beta)
-        lines.append(table_row([way, *(f"{cell:.3g}" for cell in cells)]))
+    for suffix in ("", " in a row"):
+        for way, network in zip(WAYS, fits(record, suffix)):
+            cells = (1e6 * network.alpha, 1e9 * network.beta, 8e-9 / network.beta)
+            lines.append(table_row([way + suffix, *(f"{cell:.3g}" for cell in cells)]))
     largest = record["lines"][-1]
-    rates = ", ".join(f"{way} {1e-9 * largest['bytes'] / largest[way]:.3g} GB/s" for way in ("up", "down"))
+    rates = ", ".join(f"{way} {1e-9 * largest['bytes'] / largest[way]:.3g} GB/s" for way in WAYS)
     return [*lines, "", f"The largest message, {largest['bytes']:,} bytes: {rates}."]
 
 

@@ -170,15 +170,21 @@ std::string to_string(QrTree tree) {
 
 std::vector<Elimination> eliminations(QrTree tree, index p, index k) {
   if (tree.shape == QrTree::Shape::greedy) return greedy_eliminations(p, k);
-  const bool cyclic = tree.shape == QrTree::Shape::cyclic;
   const index size = tree.domain > 0 ? tree.domain : p;
   std::vector<Elimination> list;
   std::vector<index> tops;
-  for (index row = k; row < p; ++row) {
-    if (cyclic ? row < k + size : row == k || row % size == 0)
-      tops.push_back(row);
-    else
-      list.push_back({row, cyclic ? tops[static_cast<std::size_t>((row - k) % size)] : tops.back(), false});
+  if (tree.shape == QrTree::Shape::cyclic) {  // domain by domain: who computes in this order has each top once
+    for (index top = k; top < std::min(p, k + size); ++top) {
+      tops.push_back(top);
+      for (index row = top + size; row < p; row += size) list.push_back({row, top, false});
+    }
+  } else {
+    for (index row = k; row < p; ++row) {
+      if (row == k || row % size == 0)
+        tops.push_back(row);
+      else
+        list.push_back({row, tops.back(), false});
+    }
   }
   for (std::size_t distance = 1; distance < tops.size(); distance *= 2)
     for (std::size_t i = distance; i < tops.size(); i += 2 * distance)

@@ -148,7 +148,7 @@ def check_driver(build: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         command = [sys.executable, str(BENCH / "tile_caqr.py"), "--build", str(build), "--results", folder]
         dry = subprocess.run([*command, "--dry-run"], capture_output=True, text=True, check=True).stdout
-        assert dry.count("  methods/") == 24 and "  geqrf/131072x2048/blaslift" in dry, dry
+        assert dry.count("  methods/") == 32 and "  geqrf/131072x2048/blaslift" in dry, dry
         totals = [float(line.split()[1]) for line in dry.splitlines() if line.startswith("about ")]
         assert len(totals) == len(tile_caqr.PARTS) and sum(totals) < 1200, totals
         command += ["--backend", "host", "--threads", "2", "--shrink", "64", "--only", "bus,kernels,inner"]
