@@ -128,7 +128,15 @@ def check_model() -> None:
     def case(method: str) -> tile_caqr.Case:
         return tile_caqr.Case("methods", 300, 300, 100, 10, "flat", method)
 
-    assert tile_caqr.formula(case("bulk"), kinds, 4) == 20 * (3 * 2 + 2)
+    alone = Network(0.5, 1e-4)
+    assert tile_caqr.formula(case("bulk"), kinds, alone, 4) == 20 * (3 * 2 + 2)
+    # 4 x 2 tiles in two domains of two rows: two updates in each, and a merge for each step.
+    merged = tile_caqr.Case("trees", 400, 200, 100, 10, "cyclic:2", "double")
+    due = 2 * 20 * 2 + (2 * 3.0 + 7.0) + 2 * (0.5 + 2.0) + 2 * (0.5 + 1.0)
+    assert abs(tile_caqr.formula(merged, kinds | {"ttqrt": 3.0, "ttmqr": 7.0}, alone, 4) - due) < 1e-9
+    domains_due = {"flat": 1, "binary": 4, "greedy": 4, "domains:3": 2, "cyclic:3": 3, "cyclic:9": 4}
+    for tree, domains in domains_due.items():
+        assert tile_caqr.domains_of(tile_caqr.Case("trees", 400, 200, 100, 10, tree, "double")) == domains, tree
     bus = tile_caqr.Bus(Network(0.5, 1e-4), Network(0.25, 1e-4))
     bulk, stream = (tile_caqr.parts_of(case(method), kinds, bus, 4) for method in ("bulk", "stream"))
     # Rows of two tiles three times, and of one tile twice; of three columns by themselves nothing is left to update.
