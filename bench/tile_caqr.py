@@ -196,7 +196,7 @@ def domains_of(c: Case) -> int:
 
 def formula(c: Case, kernels: dict, alone: Network, threads: int) -> float:
     """6.1 to 6.3 as printed: each update of a tile by itself, one after the other, and nothing else.  All domains are
-    on one device: they take turns, and so do their merges, P - 1 as in a flat tree, each with a message there and back."""
+    on one device: they take turns, and so do their merges, P - 1 as in a flat tree, each with a row there and back."""
     domains = domains_of(c)
     place = Place(kernels, threads, update_lanes=1)
     found = formulas(Tiles.of(c.m, c.n, c.tile, domains), place, alone, "flat")

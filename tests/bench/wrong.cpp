@@ -1,5 +1,5 @@
-// A dgemm that is wrong in the way that WRONG names, for levels_time, levels_in_turns and tile_caqr to notice: "entry", "nan",
-// "input", "bits".
+// A dgemm that is wrong in the way that WRONG names, for levels_time, levels_in_turns and tile_caqr to notice: "entry",
+// "nan", "input", "bits".
 #include <dlfcn.h>
 
 #include <cmath>
