@@ -31,7 +31,7 @@ class Execution : public PlanRun<T> {
       if (!x.result || operands[i].placed.in_place) continue;
       T* const at = const_cast<T*>(operands[i].at);
       if (x.scratch) {
-        result = Overwritten<T>::scratch(at, operands[i].ld, x.rows, x.cols);
+        result = Overwritten<T>::scratch(at, operands[i].ld, x.rows, x.cols, x.part);
         continue;
       }
       result = plan.kept_groups == 0

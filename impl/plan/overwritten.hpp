@@ -37,8 +37,8 @@ class Overwritten {
     first_row_ = overwritten.row, first_col_ = overwritten.col;
   }
   /// One of which nothing is kept, and nothing put back: its memory is ours.
-  static Overwritten scratch(T* at, index ld, index rows, index cols) {
-    Overwritten x(at, ld, rows, cols, 1, 1);
+  static Overwritten scratch(T* at, index ld, index rows, index cols, Part part) {
+    Overwritten x(at, ld, rows, cols, 1, 1, part);
     x.keeps_ = false;
     return x;
   }

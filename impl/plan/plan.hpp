@@ -44,7 +44,7 @@ struct Plan {
     bool result;              ///< all of it is brought home
     bool ours = false;        ///< not of the call, nor counted
     Part part = Part::whole;  ///< of a square one: of the rest nothing moves to a part of the lease, or home
-    bool scratch = false;     ///< ours: what comes home to come again, which counts, and is not put back
+    bool scratch = false;     ///< ours: what comes home counts, and is not put back; it may come again
   };
   /// Device memory: a part of a lease, column-major and packed, or an operand's own (Placed), which holds all of it.
   struct Area {

@@ -13,7 +13,9 @@ class Planner {
       : m_(shape.m), n_(shape.n), k_(shape.k), panel_(std::clamp<index>(k_, 1, lq_panel)), precision_(precision) {
     const index count = std::max<index>(1, k_);
     if (apart)
-      plan.operands = {{"A", m_, n_, false}, {"R", m_, m_, true, false, Part::upper}, {"Q", n_, m_, true}};
+      plan.operands = {{"A", m_, n_, false},
+                       {"R", m_, m_, true, true, Part::upper, true},
+                       {"Q", n_, m_, true, true, Part::whole, true}};
     else
       plan.operands = {{"A", m_, n_, true}, {"tau", count, 1, !shape.makes_q, true}};
     a_ = {a_in_place ? plan.add_own_area(operand_a) : plan.add_area("A", m_, n_), operand_a};
@@ -168,11 +170,11 @@ bool lq_fits(const LqShape& shape, Precision precision, std::size_t memory) {
   return least <= static_cast<double>(memory) && plan_lq(shape, precision).bytes(element_size(precision)) <= memory;
 }
 
-bool lq_apart_fits(index m, index n, Precision precision, std::size_t memory) {
-  const double least =
-      2 * static_cast<double>(m) * static_cast<double>(n) * static_cast<double>(element_size(precision));
+bool lq_apart_fits(index m, index n, Precision precision, std::size_t memory, bool a_in_place) {
+  const double least = (a_in_place ? 1 : 2) * static_cast<double>(m) * static_cast<double>(n) *
+                       static_cast<double>(element_size(precision));
   return least <= static_cast<double>(memory) &&
-         plan_lq_apart(m, n, precision).bytes(element_size(precision)) <= memory;
+         plan_lq_apart(m, n, precision, a_in_place).bytes(element_size(precision)) <= memory;
 }
 
 Plan plan_lq_apart(index m, index n, Precision precision, bool a_in_place) {

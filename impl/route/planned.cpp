@@ -57,7 +57,10 @@ Outcome PlannedCall<T>::attempt(const MakePlan& make_plan, bool wait) {
     if (apart[i]) matrices.back().placed.direct = false;  // of the others nothing is known
   }
   matrices.insert(matrices.end(), own.begin(), own.end());
-  const std::size_t piece = piece_bytes(backend_, operands_.result().stored.bytes());
+  double largest = operands_.result().stored.bytes();  // of what comes home
+  for (const Plan::Operand& x : plan.operands)
+    if (x.result) largest = std::max(largest, static_cast<double>(x.rows) * static_cast<double>(x.cols) * sizeof(T));
+  const std::size_t piece = piece_bytes(backend_, largest);
   const double moved = problem_.bytes_in + problem_.bytes_out - operands_.spared();
   return run_plan(place_, site_, backend_, operands_, plan.bytes(sizeof(T)), wait, moved, [&](Lane& lane, void* lease) {
     started_ = true;

@@ -345,7 +345,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const bool a_there = operands[operand_a].out_of_reach();
   if (a_there && args.driver != LeastSquaresDriver::gelsd) return {Reason::no_route};
   const std::size_t memory = place.arena.limit();
-  if (args.m < args.n ? !lq_apart_fits(args.m, args.n, precision_of<T>, memory)
+  if (args.m < args.n ? !lq_apart_fits(args.m, args.n, precision_of<T>, memory, a_there)
                       : !least_squares_fits(args.m, args.n, args.nrhs, precision_of<T>, memory))
     return {Reason::no_room};
   if (!has_memory(args)) return {Reason::no_room};
@@ -542,11 +542,15 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   const long double apart = rank < due ? static_cast<long double>(n) * cut_off(before) * size : 0;
   const std::vector<long double> found = gradients(result);
   if (m < n) {
+    // It is as large as the condition of what is solved with: A^H z is as long as x for a z that is longer by so much.
     const std::vector<long double> due_outside = outside_of_rows(by, before, reference),
                                    outside = outside_of_rows(by, before, result);
+    const long double smallest_used = rank > 0 ? static_cast<long double>(result.s[rank - 1]) : 0;
     for (index j = 0; j < nrhs; ++j) {
       const auto at = static_cast<std::size_t>(j);
-      take(std::max(0.0L, outside[at] - 2 * due_outside[at]), unit * two_norm(result.B + j * result.ldb, n));
+      if (smallest_used > 0)
+        take(std::max(0.0L, outside[at] - 2 * due_outside[at]),
+             unit * size / smallest_used * two_norm(result.B + j * result.ldb, n));
     }
   }
   for (index j = 0; j < nrhs; ++j) {

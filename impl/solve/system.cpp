@@ -143,7 +143,7 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
   const SystemShape& s = args.shape;
   operands.locate(backend);
   if (s.lu && operands[operand_pivots].memory == MemoryKind::on_a_device) return {Reason::no_route};
-  const auto there = [&](std::size_t x) { return operands[x].memory == MemoryKind::on_a_device; };
+  const auto there = [&](std::size_t x) { return operands[x].out_of_reach(); };
   const bool any_there = there(operand_a) || there(operand_b);
   const SystemCut cut = any_there
                             ? system_cut(s, precision_of<T>, place.arena.limit(), {there(operand_a), there(operand_b)})
@@ -199,7 +199,8 @@ void exchange_rows(Packed<T>& x, index cols, const Integers& ipiv, index n) {
 /// |B - F G X| <= limit eps |F| |G| |X|, element by element, with the triangular factors that op(A) X = B is solved
 /// with, one after the other (Higham, Accuracy and Stability, theorems 8.5 and 9.4): twice what trsm's judge allows.
 template <class T>
-Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before, const SystemArgs<T>& result) {
+Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before, const SystemArgs<T>& result,
+                          const SystemArgs<T>& reference) {
   const SystemShape& s = before.shape;
   const index n = s.n, cols = s.nrhs;
   Judgement judgement{0, 8 * static_cast<double>(n + 3) * (complex_type<T> ? 2 : 1)};
@@ -220,8 +221,14 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
     upper(i, j) = i > j ? T(0) : stored_upper ? factor(i, j) : adjoint(factor(j, i));
     judged = judged && is_finite(lower(i, j)) && is_finite(upper(i, j)) && (i != j || upper(i, j) != T(0));
   });
-  for_each_of(n, cols, [&](index i, index j) { judged = judged && is_finite(rest(i, j)); });
+  bool vanished = false;  // where a reference solution has a number
+  for_each_of(n, cols, [&](index i, index j) {
+    const bool finite = is_finite(X(i, j));
+    vanished = vanished || (!finite && is_finite(reference.B[i + j * reference.ldb]));
+    judged = judged && finite && is_finite(rest(i, j));
+  });
   for (index i = 0; s.lu && i < n; ++i) judged = judged && result.ipiv.get(i) > i && result.ipiv.get(i) <= n;
+  if (vanished) judgement.ratio = HUGE_VAL;
   if (!judged) return judgement;  // the factors' own judgement says more
   const bool forward = s.trans == Op::none;
   if (s.lu) exchange_rows(forward ? rest : X, cols, result.ipiv, n);
@@ -237,6 +244,8 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
   Packed<T> terms(n, cols);
   multiply(second, X, between, T(1), T(0));
   multiply(first, between, terms, T(1), T(0));
+  for_each_of(n, cols, [&](index i, index j) { judged = judged && is_finite(terms(i, j)); });
+  if (!judged) return judgement;  // anything may have overflowed on the way
   judgement.ratio = residual_ratio(rest, terms, result.B, result.ldb, cols, n, [](index, index) { return true; });
   return judgement;
 }
@@ -244,7 +253,7 @@ Judgement judge_solutions(const JudgingLibrary& by, const SystemArgs<T>& before,
 /// Of A's own factors, if they were made, and of the solutions with them: the one that is closer to its limit.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const SystemArgs<T>& before, const SystemArgs<T>& result,
-                const SystemArgs<T>&, const Ending& ending) {
+                const SystemArgs<T>& reference, const Ending& ending) {
   const SystemShape& s = before.shape;
   Judgement factors{0, 1};
   if (!s.factored && s.lu) {
@@ -256,7 +265,7 @@ Judgement judge(const JudgingLibrary& by, const SystemArgs<T>& before, const Sys
     for (index i = 0; i < s.n; ++i)  // ended by a pivot: nothing has been solved
       if (!(std::real(result.A[i * (result.lda + 1)]) > 0)) return factors;
   }
-  const Judgement solutions = judge_solutions(by, before, result);
+  const Judgement solutions = judge_solutions(by, before, result, reference);
   return solutions.ratio / solutions.limit > factors.ratio / factors.limit ? solutions : factors;
 }
 

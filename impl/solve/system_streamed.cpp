@@ -199,12 +199,21 @@ SystemCut cut_of_factors(const SystemShape& s, Precision precision, std::size_t 
     const auto fits = [&](index width) {
       return bytes_besides(s, precision, {.panel = cut.panel, .width = width, .strip = cut.strip}) <= memory;
     };
-    index low = 0, high = s.nrhs + 1;  // the widest that fits is in [low, high)
-    while (high - low > 1) {
-      const index middle = low + (high - low) / 2;
-      (fits(middle) ? low : high) = middle;
+    // One panel takes less than two that are more than half as wide; of more there are as many areas.
+    const index half = (s.nrhs + 1) / 2;
+    if (fits(s.nrhs)) {
+      cut.width = s.nrhs;
+    } else if (fits(half)) {
+      cut.width = half;
+    } else {
+      index low = 0, high = half;  // the widest that fits is in [low, high)
+      while (high - low > 1) {
+        const index middle = low + (high - low) / 2;
+        (fits(middle) ? low : high) = middle;
+      }
+      const index count = low > 0 ? (s.nrhs + low - 1) / low : 1, width = low > 0 ? (s.nrhs + count - 1) / count : 0;
+      cut.width = panels::rounded_up(width) <= low ? panels::rounded_up(width) : width;
     }
-    cut.width = low < s.nrhs && low >= panels::round ? low / panels::round * panels::round : low;
     if (cut.width >= std::min(s.nrhs, cut.strip) || cut.strip == 1) return cut;
   }
 }

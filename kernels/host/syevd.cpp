@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "kernels/host/reflector.hpp"
 #include "kernels/host/scalars.hpp"
 
 namespace blaslift {
@@ -83,20 +84,11 @@ class Eigensystem {
     const index count = p_.n - k - 1;
     if (count == 0) return;
     T* const x = &at(k + 1, k);
-    R below = 0;
-    for (index i = 1; i < count; ++i) below = std::hypot(below, std::abs(x[i]));
-    const T alpha = x[0];
     T& tau = tau_[elements(k)];
-    if (below == 0 && std::imag(alpha) == 0) {
-      tau = T(0);
-      e_[elements(k)] = std::real(alpha);
-      return;
-    }
-    const R beta = -std::copysign(std::hypot(std::abs(alpha), below), std::real(alpha));
-    tau = (T(beta) - alpha) / beta;
-    for (index i = 1; i < count; ++i) x[i] /= alpha - T(beta);
+    tau = host::reflector(count, x);
+    e_[elements(k)] = std::real(x[0]);
+    if (tau == T(0)) return;
     x[0] = T(1);
-    e_[elements(k)] = beta;
     // H^H A H of the rest: A - v w^H - w v^H with w = p - tau (p^H v) v / 2, p = tau A v.
     T* const w = product_.data();
     std::fill_n(w, count, T(0));

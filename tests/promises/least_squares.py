@@ -23,6 +23,19 @@ def least_squares_wide(s: Setting) -> list[str]:
     return stay(s, "wide", harness.OF_COLUMNS, ("gels", "gelsy", "gelss"))
 
 
+def least_squares_condition(s: Setting) -> list[str]:
+    """The shortest solutions with a wide and badly conditioned matrix, or one without full rank, are right by verification, too."""
+    errors = []
+    for mode in ("off", "always"):
+        run = s.run("least_squares", "condition", "gelsd", settings=FORCED | {"BLASLIFT_VERIFY": "all", "BLASLIFT_RESIDENCY": mode})
+        errors += verdict_errors(run)
+        for name, calls in told(run).items():
+            checked = run.reports[0]["routines"][name]["verified"]
+            if checked["wrong"] or checked["checked"] != calls or checked["repeated"] != calls:
+                errors.append(f"{name}, copies {mode}: {checked} of {calls}, {run.reports[0]['worst'][:3]}")
+    return errors
+
+
 def least_squares_adjoint(s: Setting) -> list[str]:
     """With A^H in A's place, which has more columns than rows then, gels is the library's underneath."""
     return stay(s, "adjoint", harness.OF_COLUMNS, ("gels",))
@@ -72,4 +85,4 @@ def least_squares_inside(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (least_squares_wide, least_squares_adjoint, least_squares_singular, least_squares_scaled, least_squares_not_finite, least_squares_elsewhere, least_squares_inside)
+PROMISES = (least_squares_wide, least_squares_condition, least_squares_adjoint, least_squares_singular, least_squares_scaled, least_squares_not_finite, least_squares_elsewhere, least_squares_inside)

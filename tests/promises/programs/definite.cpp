@@ -61,8 +61,8 @@ void all(bool solves) {
           for (int i = 0; i < n; ++i)
             A[static_cast<std::size_t>(i) * static_cast<std::size_t>(lda + 1)] =
                 make<T>(i == bad ? pivot : 3, number());
-          constexpr int nrhs = 3;
-          std::vector<T> B(solves ? static_cast<std::size_t>(lda) * nrhs : 0);
+          const int nrhs = bad == n / 2 ? 0 : 3;
+          std::vector<T> B(solves ? static_cast<std::size_t>(lda) * static_cast<std::size_t>(nrhs) : 0);
           for (T& b : B) b = make<T>(number(), number());
           const std::vector<T> was = B;
           const int info =

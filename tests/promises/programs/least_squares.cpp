@@ -2,7 +2,7 @@
 // norms that LAPACK scales, or with numbers that are none; a line for each with what it leaves.  Or one whose R is
 // large.
 //
-//   least_squares wide|adjoint|singular|scaled|not_finite|large gels|gelsy|gelsd|gelss
+//   least_squares wide|condition|adjoint|singular|scaled|not_finite|large gels|gelsy|gelsd|gelss
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -56,6 +56,23 @@ struct Problem {
     const auto number = [&random] { return static_cast<double>(random() % 2001 + 1) / 1001 - 1; };
     for (int i = 0; i < lda * n; ++i) A.push_back(make<T>(number(), number()));
     for (int i = 0; i < ldb * nrhs; ++i) B.push_back(make<T>(number(), number()));
+  }
+
+  /// Instead, an A whose singular values fall to about `least` of the largest one; or whose last row is its first one.
+  void condition(double least, std::mt19937& random) {
+    const Problem left(m, m, random), right(m, n, random);
+    for (int j = 0; j < n; ++j)
+      for (int i = 0; i < m; ++i) {
+        T sum(0);
+        for (int k = 0; k < m; ++k)
+          sum += left.A[static_cast<std::size_t>(i + k * left.lda)] *
+                 static_cast<Real<T>>(std::pow(least, static_cast<double>(k) / std::max(1, m - 1))) *
+                 right.A[static_cast<std::size_t>(k + j * right.lda)];
+        A[static_cast<std::size_t>(i + j * lda)] = sum;
+      }
+  }
+  void repeat_a_row() {
+    for (int j = 0; j < n; ++j) A[static_cast<std::size_t>(m - 1 + j * lda)] = A[static_cast<std::size_t>(j * lda)];
   }
 
   /// Whether A^H (b - A x) of what was is as small as that of a backward stable method.
@@ -121,9 +138,10 @@ template <class T>
 void run(const std::string& what, const std::string& driver) {
   std::mt19937 random(3);
   constexpr double infinity = std::numeric_limits<double>::infinity();
-  const auto shapes = what == "wide"    ? std::vector<std::pair<int, int>>{{1, 2}, {7, 40}, {24, 25}}
-                      : what == "large" ? std::vector<std::pair<int, int>>{{400, 260}}
-                                        : std::vector<std::pair<int, int>>{{1, 1}, {30, 5}, {24, 24}, {70, 31}};
+  const auto shapes = what == "condition" ? std::vector<std::pair<int, int>>{{60, 100}, {90, 91}, {37, 200}}
+                      : what == "wide"    ? std::vector<std::pair<int, int>>{{1, 2}, {7, 40}, {24, 25}}
+                      : what == "large"   ? std::vector<std::pair<int, int>>{{400, 260}}
+                                          : std::vector<std::pair<int, int>>{{1, 1}, {30, 5}, {24, 24}, {70, 31}};
   for (const auto& [m, n] : shapes) {
     if (what == "adjoint") Problem<T>(m, n, random).solve(driver, true);
     if (what == "singular" && n > 1) {
@@ -132,6 +150,16 @@ void run(const std::string& what, const std::string& driver) {
       p.solve(driver);
     }
     if (what == "wide") Problem<T>(m, n, random).solve(driver);
+    if (what == "condition") {
+      for (const double least : {1e-4, 1e-8, 1e-12}) {
+        Problem<T> p(m, n, random);
+        p.condition(least, random);
+        p.solve(driver);
+      }
+      Problem<T> p(m, n, random);
+      p.repeat_a_row();
+      p.solve(driver);
+    }
     if (what == "large") {
       Problem<T> p(m, n, random);
       const Problem<T> was = p;

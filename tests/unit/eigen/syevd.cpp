@@ -201,6 +201,42 @@ TYPED_TEST(SyevdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
   EXPECT_GT(apart, 8);
 }
 
+/// Of low rank, most of what is left while the form is made is roundings of roundings.
+TYPED_TEST(SyevdExecute, VectorsOfLowRankAreOrthogonal) {
+  using T = TypeParam;
+  using R = Real<T>;
+  for (const index period : {1, 2, 3, 7})
+    for (const index n : {12, 35, 60}) {
+      Matrix<T> A(n, n);
+      for (index j = 0; j < n; ++j)
+        for (index i = 0; i < n; ++i) A(i, j) = T(static_cast<R>(period == 1 ? 1 : (i % period) * (j % period)));
+      std::vector<T> w(static_cast<std::size_t>(elements_of_reals(n, precision_of<T>)));
+      T failed(7);
+      Matrix<T> V(n, n);
+      find_eigenvalues(Syevd{.precision = precision_of<T>,
+                             .vectors = true,
+                             .uplo = Uplo::lower,
+                             .n = n,
+                             .first = 0,
+                             .count = n,
+                             .A = A.data(),
+                             .lda = A.ld(),
+                             .V = V.data(),
+                             .ldv = V.ld(),
+                             .w = w.data(),
+                             .failed = &failed});
+      ASSERT_EQ(failed, T(0)) << period << ", " << n;
+      for (index j = 0; j < n; ++j)
+        for (index i = 0; i <= j; ++i) {
+          std::complex<long double> sum = i == j ? -1 : 0;
+          for (index k = 0; k < n; ++k)
+            sum += std::conj(std::complex<long double>(V(k, i))) * std::complex<long double>(V(k, j));
+          ASSERT_LE(std::abs(sum), 20 * static_cast<long double>(n) * std::numeric_limits<R>::epsilon())
+              << "period " << period << " of " << n << " at " << i << ", " << j;
+        }
+    }
+}
+
 TYPED_TEST(SyevdExecute, InMemoryOfTheirOwnNothingMoves) {
   using T = TypeParam;
   Random r(2);

@@ -371,30 +371,53 @@ TYPED_TEST(SystemExecute, AFaultAtEveryOperationLeavesEverythingAsItWas) {
 
 TEST(SystemCut, OfStripsFitsAnyMemoryOrSaysSo) {
   int streamed = 0, none = 0, narrow = 0;
+  const auto try_one = [&](const SystemShape& shape, std::size_t memory) {
+    if (system_cut(shape, Precision::d, memory).width > 0) return;
+    const SystemCut cut = system_cut_streamed(shape, Precision::d, memory);
+    if (cut.width == 0) return void(++none);
+    ASSERT_TRUE(cut.streamed());
+    ++streamed;
+    narrow += cut.width < shape.nrhs;
+    if (shape.n / cut.strip * ((shape.nrhs - 1) / cut.width + 1) > 400) return;  // the list of steps would take long
+    const Plan plan = plan_system_streamed(shape, Precision::d, cut);
+    EXPECT_LE(plan.bytes(sizeof(double)), memory) << shape.n << ", " << shape.nrhs;
+    EXPECT_EQ(check(plan), "") << shape.n << ", " << shape.nrhs;
+  };
   for (const bool lu : {false, true})
     for (const bool factored : {false, true})
-      for (const index n : {1, 7, 100, 511, 2049})
-        for (const index nrhs : {1, 65, 3000})
-          for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 26; memory *= 3) {
-            const SystemShape shape{
-                .lu = lu, .factored = factored, .trans = Op::none, .uplo = Uplo::upper, .n = n, .nrhs = nrhs};
-            if (system_cut(shape, Precision::d, memory).width > 0) continue;
-            const SystemCut cut = system_cut_streamed(shape, Precision::d, memory);
-            if (cut.width == 0) {
-              ++none;
-              continue;
-            }
-            ASSERT_TRUE(cut.streamed());
-            ++streamed;
-            narrow += cut.width < nrhs;
-            if (n / cut.strip * ((nrhs - 1) / cut.width + 1) > 400) continue;  // the list of steps would take long
-            const Plan plan = plan_system_streamed(shape, Precision::d, cut);
-            EXPECT_LE(plan.bytes(sizeof(double)), memory) << n << ", " << nrhs;
-            EXPECT_EQ(check(plan), "") << n << ", " << nrhs;
-          }
-  EXPECT_GT(streamed, 40);
-  EXPECT_GT(narrow, 20);
-  EXPECT_GT(none, 20);
+      for (const Uplo uplo : {Uplo::upper, Uplo::lower}) {
+        for (const index n : {1, 7, 100, 511, 2049})
+          for (const index nrhs : {1, 65, 3000})
+            for (std::size_t memory = 1 << 10; memory < std::size_t{1} << 26; memory *= 3)
+              try_one({.lu = lu, .factored = factored, .trans = Op::none, .uplo = uplo, .n = n, .nrhs = nrhs}, memory);
+        for (const index nrhs : {2100, 5001})
+          for (std::size_t memory = 20000000; memory < 33000000; memory += 1370000)
+            try_one({.lu = lu, .factored = factored, .trans = Op::none, .uplo = uplo, .n = 2049, .nrhs = nrhs}, memory);
+      }
+  EXPECT_GT(streamed, 80);
+  EXPECT_GT(narrow, 40);
+  EXPECT_GT(none, 40);
+}
+
+/// Factors that are there come once for each panel of B: no cut of fewer panels has room.
+TEST(SystemCut, OfFactorsThatAreThereHasTheFewestPanels) {
+  int one = 0, more = 0;
+  for (const index nrhs : {1000, 15000})
+    for (double columns = 0.4; columns < 2.3; columns += 0.1) {  // of B, beside strips
+      const SystemShape shape{
+          .lu = true, .factored = true, .trans = Op::none, .uplo = Uplo::lower, .n = 100000, .nrhs = nrhs};
+      const auto memory =
+          static_cast<std::size_t>(100000 * 8.0 * (2 * 1024 + columns * static_cast<double>(nrhs) + 20));
+      const SystemCut cut = system_cut_streamed(shape, Precision::d, memory);
+      const index panels = (nrhs + cut.width - 1) / cut.width;
+      one += panels == 1, more += panels > 1;
+      if (panels == 1) continue;
+      SystemCut fewer = cut;
+      fewer.width = (nrhs + panels - 2) / (panels - 1);
+      EXPECT_GT(plan_system_streamed(shape, Precision::d, fewer).bytes(8), memory) << nrhs << ", " << columns;
+    }
+  EXPECT_GT(one, 12);
+  EXPECT_GT(more, 6);
 }
 
 /// A cut is found at once, however little is missing for a wider one, and uses what there is.
