@@ -77,7 +77,7 @@ std::string remedy(const Stayed& x, const Summary& summary) {
     case Reason::forked:
       return "in children that were forked after the GPU was started, which cannot use it: start them as new programs "
              "(in Python, multiprocessing's spawn)";
-    case Reason::traps: return "since floating-point traps are on: build without them (gfortran: -ffpe-trap)";
+    case Reason::traps: return "since floating-point traps are on: build without them (gfortran: without -ffpe-trap)";
     default: return {};
   }
 }
