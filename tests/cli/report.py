@@ -99,7 +99,7 @@ def report_program(t):
     equal([e["name"] for e in calls_of(timeline)], ["opening the device"] + 5 * ["dgemm"] + ["dsymv"])
     sizes = [[e["args"].get(x) for x in "mnk"] for e in calls_of(timeline)[1:]]
     equal(sizes, 3 * [[24, 24, 24]] + 2 * [[160, 160, 160]] + [[None, 900, None]])
-    for line in ("blaslift: recorded 7 calls in ", "blaslift: dgemm   6 calls; 5 on the host backend", "Time by routine",
+    for line in ("blaslift: recorded 6 of 7 calls in ", "blaslift: dgemm   6 calls; 5 on the host backend", "Time by routine",
                  "Recorded calls by size", "Why calls stayed", "invalid arguments", "Over the bus",
                  "What a bigger share would bring", "(Amdahl's bound)", "1 call was counted but not recorded"):
         assert line in done.stderr, (line, done.stderr)

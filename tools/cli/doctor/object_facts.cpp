@@ -188,7 +188,7 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
                           "library: not both."});
     if (f.blas) {
       add("linked-inside-blas", Effect::note, f, f.through_linker,
-          "BLAS and LAPACK itself call these through the dynamic linker, which gives blaslift's.");
+          "BLAS and LAPACK call these themselves through the dynamic linker, which finds blaslift's.");
       if (!f.inside.empty())
         findings.push_back(
             {"inside-blas",
@@ -235,7 +235,7 @@ void look_at_objects(std::vector<ObjectFacts> all, std::vector<Finding>& finding
           "Name one for it: BLASLIFT_FALLBACK=libblas.so.3, or LD_PRELOAD a BLAS, too.");
     }
     add("linked", Effect::good, f, f.through_linker,
-        "The dynamic linker is asked for these names, and gives blaslift's.",
+        "The dynamic linker is asked for these names, and finds blaslift's.",
         relinked ? "" : "So it does where blaslift is preloaded: start the program with blaslift run.");
     if (!is_program) std::erase_if(f.inside, [&](const std::string& name) { return is_asked_by_others(all, f, name); });
     if (is_program && f.by_name) {  // dlsym(RTLD_NEXT, ...) from a function of its own leads to us

@@ -36,7 +36,7 @@ std::string times(const Analysis& a) {
   double longest = 0;
   for (const auto& [routine, x] : a.routines) longest = std::max(longest, x.cpu_seconds + x.device_seconds);
   if (longest == 0) return {};
-  std::string text = heading("Time by routine: # on the CPU, = on the device, ~ of it while bytes moved");
+  std::string text = heading("Time by routine: # on the CPU, = on the device while nothing moved, ~ while bytes moved");
   for (const auto& [routine, x] : a.routines) {
     if (x.cpu_seconds + x.device_seconds == 0) continue;
     text += format("  %-8s %10s %10s %10s  %s\n", routine_names[static_cast<int>(routine)],
@@ -134,7 +134,9 @@ std::vector<std::string> share_of(const Analysis& a) {
 std::string report_text(const Analysis& a) {
   std::string text;
   const std::size_t processes = a.run.processes.size();
-  text += "blaslift: recorded " + in_calls(a.calls) + " in " + in_seconds(a.seconds) + ", " + in_digits(processes) +
+  const std::uint64_t missing = std::min(a.calls, a.calls_not_recorded());
+  text += "blaslift: recorded " + (missing ? in_digits(a.calls - missing) + " of " : std::string()) +
+          in_calls(a.calls) + " in " + in_seconds(a.seconds) + ", " + in_digits(processes) +
           (processes == 1 ? " process" : " processes") + ": " + shown(a.run.processes.front().arguments) + "\n" +
           to_text(a.run.summary);
   text += times(a) + sizes(a) + reasons(a) + copies(a) + heading("What a bigger share would bring");
