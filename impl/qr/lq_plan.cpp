@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "impl/qr/panel_step.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -126,19 +128,7 @@ class Planner {
     const AccessMode mode = factored ? AccessMode::read : AccessMode::write;
     const Block panel{col, col, n_ - col, cols};
     plan.compute(
-        QrPanel{.precision = precision_,
-                .m = n_ - col,
-                .n = cols,
-                .A = nullptr,
-                .lda = 0,
-                .tau = nullptr,
-                .above = 0,
-                .block = cols,
-                .V = nullptr,
-                .ldv = 0,
-                .T = nullptr,
-                .ldt = 0,
-                .factored = factored},
+        panel_step(precision_, n_ - col, cols, factored),
         {factored ? Plan::read(c_, panel) : Plan::update(c_, panel), Plan::access(tau_, {col, 0, cols, 1}, mode),
          written(v_, {0, 0, n_ - col, cols}), written(t_, {0, 0, cols, cols})},
         Scalar::one);

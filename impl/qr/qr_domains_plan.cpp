@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "impl/plan/gang.hpp"
+#include "impl/qr/panel_step.hpp"
 
 namespace blaslift {
 namespace {
@@ -116,20 +117,6 @@ class Planner {
             .C = nullptr,
             .ldc = 0};
   }
-  QrPanel panel(index rows, index cols) const {
-    return {.precision = precision_,
-            .m = rows,
-            .n = cols,
-            .A = nullptr,
-            .lda = 0,
-            .tau = nullptr,
-            .above = 0,
-            .block = cols,
-            .V = nullptr,
-            .ldv = 0,
-            .T = nullptr,
-            .ldt = 0};
-  }
   void multiply(Op op, const Plan::Access& x, const Plan::Access& y, const Plan::Access& z, Scalar alpha = Scalar::one,
                 Scalar beta = Scalar::zero) {
     plan.multiply(precision_, alpha, op, x, Op::none, y, beta, z);
@@ -146,7 +133,7 @@ class Planner {
   /// A's own rows, whose columns give way to reflectors that nobody else needs; R.
   void factor_own(Columns c) {
     const index b = c.count;
-    plan.compute(panel(domain_.count, b),
+    plan.compute(panel_step(precision_, domain_.count, b),
                  {Plan::update(own_, own_block(c)), written(local_tau_, b, 1), written(local_v_, domain_.count, b),
                   written(local_t_, b, b)},
                  Scalar::one);
@@ -163,7 +150,7 @@ class Planner {
     const auto triangle = [&](int of) { return at(stack_, {of_top + of * b, 0, b, b}, AccessMode::write); };
     plan.compute(assigned(Part::whole, b, b), {read(r_, b, b), triangle(0)}, Scalar::one);
     for (int other = 1; other < places_; ++other) plan.fetch(piece(block, other), {triangle(other)});
-    plan.compute(panel(rows, b),
+    plan.compute(panel_step(precision_, rows, b),
                  {updated(stack_, rows, b),
                   {{tau_, {c.first, 0, b, 1}}, AccessMode::write, {operand_tau, c.first, 0}},
                   written(stack_v_, rows, b),

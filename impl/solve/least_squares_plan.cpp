@@ -4,6 +4,8 @@
 #include <limits>
 #include <utility>
 
+#include "impl/qr/panel_step.hpp"
+
 namespace blaslift {
 namespace {
 
@@ -111,18 +113,7 @@ class Planner {
 
   /// V begins in its area's first row.
   void factor(index col, index cols) {
-    plan.compute(QrPanel{.precision = precision_,
-                         .m = m_ - col,
-                         .n = cols,
-                         .A = nullptr,
-                         .lda = 0,
-                         .tau = nullptr,
-                         .above = 0,
-                         .block = cols,
-                         .V = nullptr,
-                         .ldv = 0,
-                         .T = nullptr,
-                         .ldt = 0},
+    plan.compute(panel_step(precision_, m_ - col, cols),
                  {Plan::update(a_, {col, col, m_ - col, cols}), written(tau_, {col, 0, cols, 1}),
                   written(v_, {0, 0, m_ - col, cols}), written(t_, {0, 0, cols, cols})},
                  Scalar::one);

@@ -30,8 +30,8 @@ index strips_of(const SystemCut& cut, index columns) {
 }
 
 /// The factors come in strips of columns, from the host's memory, where those that are made here have been brought to:
-/// for each panel of B once.  A strip of what op leaves as it is makes known what the others subtract; of its adjoint,
-/// it subtracts what they have made known.
+/// for each panel of B once.  A strip of a factor that is not transposed is solved with, and what that makes known is
+/// subtracted from the other rows; of one that is, what other rows have made known is subtracted first.
 class Planner {
  public:
   Planner(const SystemShape& shape, Precision precision, const SystemCut& cut)

@@ -204,6 +204,31 @@ template <class T>
 class SystemExecute : public testing::Test {};
 TYPED_TEST_SUITE(SystemExecute, Precisions);
 
+/// Its system, from the beginning each time.
+/// @param moved  void(const PlanOutcome&, double a, double b): looks at what has moved, beside bytes of A and of B
+template <class T, class Moved>
+void expect_solved_in_every_order(System<T>& x, const Plan& plan, const Moved& moved) {
+  Matrix<T> first = x.B0;
+  for (unsigned seed = 0; seed < 3; ++seed) {
+    x.A = x.A0;
+    x.B = x.B0;
+    std::fill(x.failed.begin(), x.failed.end(), T(7));
+    Shuffled lane(seed);
+    const PlanOutcome outcome = x.run(plan, lane);
+    ASSERT_EQ(outcome.status, Status::done);
+    ASSERT_FALSE(outcome.taken_back);
+    ASSERT_TRUE(lane.well_prepared) << x.text();
+    for (const T& f : x.failed) ASSERT_EQ(f, x.shape.factored ? T(7) : T(0)) << x.text();
+    x.expect_solved();
+    if (testing::Test::HasFatalFailure()) return;
+    if (seed == 0) first = x.B;
+    ASSERT_TRUE(x.B == first) << "other bits: " << x.text();
+    const double n = static_cast<double>(x.shape.n);
+    moved(outcome, (x.shape.lu ? n * n : n * (n + 1) / 2) * sizeof(T),
+          n * static_cast<double>(x.shape.nrhs) * sizeof(T));
+  }
+}
+
 TYPED_TEST(SystemExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {
   using T = TypeParam;
   Random r(1);
@@ -214,26 +239,11 @@ TYPED_TEST(SystemExecute, SolvesInEveryOrderThatALaneMayChooseWithTheSameBits) {
     kinds[x.shape.lu][x.shape.factored] += x.shape.n > 2 * x.cut.panel && x.shape.nrhs > 2 * x.cut.width;
     transposed += x.shape.lu && x.shape.factored && x.shape.trans != Op::none && x.shape.n > 2 * x.cut.panel;
     panels += x.shape.nrhs > 3 * x.cut.width;
-    Matrix<T> first = x.B0;
-    for (unsigned seed = 0; seed < 3; ++seed) {
-      x.A = x.A0;
-      x.B = x.B0;
-      std::fill(x.failed.begin(), x.failed.end(), T(7));
-      Shuffled lane(seed);
-      const PlanOutcome outcome = x.run(plan, lane);
-      ASSERT_EQ(outcome.status, Status::done);
-      ASSERT_FALSE(outcome.taken_back);
-      ASSERT_TRUE(lane.well_prepared) << x.text();
-      for (const T& f : x.failed) ASSERT_EQ(f, x.shape.factored ? T(7) : T(0)) << x.text();
-      x.expect_solved();
-      if (testing::Test::HasFatalFailure()) return;
-      if (seed == 0) first = x.B;
-      ASSERT_TRUE(x.B == first) << "other bits: " << x.text();
-      const double n = static_cast<double>(x.shape.n), b = n * static_cast<double>(x.shape.nrhs) * sizeof(T),
-                   a = (x.shape.lu ? n * n : n * (n + 1) / 2) * sizeof(T);
+    expect_solved_in_every_order(x, plan, [&](const PlanOutcome& outcome, double a, double b) {
       EXPECT_EQ(outcome.bytes_in, a + b) << x.text();
       EXPECT_EQ(outcome.bytes_out, x.shape.factored ? b : a + b) << x.text();
-    }
+    });
+    if (testing::Test::HasFatalFailure()) return;
   }
   for (const auto& of : kinds)
     for (const int count : of) EXPECT_GT(count, 4);
@@ -253,26 +263,12 @@ TYPED_TEST(SystemExecute, OfWhatThereIsNoRoomForFactorsComeInStrips) {
     kinds[x.shape.lu][x.shape.factored] += n > x.cut.panel && n > 2 * x.cut.strip;
     transposed += x.shape.lu && x.shape.factored && x.shape.trans != Op::none && n > 2 * x.cut.strip;
     panels += x.shape.nrhs > 3 * x.cut.width;
-    Matrix<T> first = x.B0;
-    for (unsigned seed = 0; seed < 3; ++seed) {
-      x.A = x.A0;
-      x.B = x.B0;
-      std::fill(x.failed.begin(), x.failed.end(), T(7));
-      Shuffled lane(seed);
-      const PlanOutcome outcome = x.run(plan, lane);
-      ASSERT_EQ(outcome.status, Status::done);
-      ASSERT_TRUE(lane.well_prepared) << x.text();
-      for (const T& f : x.failed) ASSERT_EQ(f, x.shape.factored ? T(7) : T(0)) << x.text();
-      x.expect_solved();
-      if (testing::Test::HasFatalFailure()) return;
-      if (seed == 0) first = x.B;
-      ASSERT_TRUE(x.B == first) << "other bits: " << x.text();
-      const double order = static_cast<double>(n), b = order * static_cast<double>(x.shape.nrhs) * sizeof(T),
-                   a = (x.shape.lu ? order * order : order * (order + 1) / 2) * sizeof(T);
+    expect_solved_in_every_order(x, plan, [&](const PlanOutcome& outcome, double a, double b) {
       EXPECT_EQ(outcome.bytes_in + outcome.bytes_out,
                 (x.shape.factored ? 1 : 2) * a + 2 * b + sent_again(x.shape, x.cut, sizeof(T)))
           << x.text();
-    }
+    });
+    if (testing::Test::HasFatalFailure()) return;
   }
   for (const auto& of : kinds)
     for (const int count : of) EXPECT_GT(count, 4);
