@@ -296,7 +296,7 @@ double cpu_rate_of_eigenproblems(const Problem& p, const Profile& profile) {
   return cpu_rate_of_products(p, profile) / 4;
 }
 
-/// cuSOLVER 13.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
+/// cuSOLVER 12.0 on an H100, FP64, from and to the host's memory: 11, 27.7, 127, 626 and 3,784 ms with vectors, of
 /// order 1,024, 2,048 and so on to 16,384; without them a tenth less.  It computes all of them whatever the driver: if
 /// some are asked for, less comes home.
 double syevd_seconds(const Problem& p, const Profile& profile) {
