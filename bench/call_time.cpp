@@ -183,18 +183,24 @@ double timed(const std::function<void()>& call) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 }
 
-void measure(double limit, const std::function<void()>& prepare, const std::function<void()>& call,
-             const Place& result) {
+/// @param info  of a LAPACK routine: unless it is zero after a call, there is nothing to measure
+void measure(double limit, const std::function<void()>& prepare, const std::function<void()>& call, const Place& result,
+             const int* info = nullptr) {
+  const auto check = [info] {
+    if (info && *info != 0) throw std::runtime_error("info = " + std::to_string(*info));
+  };
   const std::size_t least = limit > 0 ? 3 : 1;
   if (limit > 0) {
     prepare();
     call();
+    check();
   }
   std::vector<double> times;
   double spent = 0;
   while (times.size() < least || (spent < limit && times.size() < 2000)) {
     prepare();
     times.push_back(timed(call));
+    check();
     spent += times.back();
   }
   std::sort(times.begin(), times.end());
@@ -238,8 +244,7 @@ void run_system(Driver* driver, const std::string& routine, double limit, int n,
     if (routine == "getrs") dgetrs_("N", &n, &nrhs, a.at(), &n, pivots.data(), b.at(), &n, &info, 1);
     if (routine == "gesv") dgesv_(&n, &nrhs, a.at(), &n, pivots.data(), b.at(), &n, &info);
   };
-  measure(limit, prepare, call, b);
-  if (info != 0) throw std::runtime_error('d' + routine + ": info = " + std::to_string(info));
+  measure(limit, prepare, call, b, &info);
 }
 
 void run(Driver* driver, const std::string& routine, double limit, int m, int n) {
@@ -254,8 +259,8 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     Place work(nullptr, static_cast<std::size_t>(lwork));
     int info = 0;
     measure(
-        limit, [&] { a.set(made); }, [&] { dgeqrf_(&m, &n, a.at(), &m, tau.at(), work.at(), &lwork, &info); }, a);
-    if (info != 0) throw std::runtime_error("dgeqrf: info = " + std::to_string(info));
+        limit, [&] { a.set(made); }, [&] { dgeqrf_(&m, &n, a.at(), &m, tau.at(), work.at(), &lwork, &info); }, a,
+        &info);
   } else if (routine == "geqp3" || routine == "gelqf") {
     Place made(driver, all);
     made.set_random(1);
@@ -276,16 +281,14 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
           else
             dgelqf_(&m, &n, a.at(), &m, tau.data(), work.data(), &lwork, &info);
         },
-        a);
-    if (info != 0) throw std::runtime_error("d" + routine + ": info = " + std::to_string(info));
+        a, &info);
   } else if (routine == "potrf") {
     Place triangle(nullptr, all), made(driver, all);
     set_dominant(triangle, n);
     made.set(triangle);
     int info = 0;
     measure(
-        limit, [&] { a.set(made); }, [&] { dpotrf_("L", &n, a.at(), &n, &info, 1); }, a);
-    if (info != 0) throw std::runtime_error("dpotrf: info = " + std::to_string(info));
+        limit, [&] { a.set(made); }, [&] { dpotrf_("L", &n, a.at(), &n, &info, 1); }, a, &info);
   } else if (routine == "getri" || routine == "potri" || routine == "trtri" || routine == "lauum") {
     Place factors(nullptr, all), made(driver, all);
     set_dominant(factors, n);
@@ -307,16 +310,14 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
           else
             dtrtri_("L", "N", &n, a.at(), &n, &info, 1, 1);
         },
-        a);
-    if (info != 0) throw std::runtime_error("d" + routine + ": info = " + std::to_string(info));
+        a, &info);
   } else if (routine == "getrf") {
     Place made(driver, all);
     made.set_random(1);
     std::vector<int> pivots(static_cast<std::size_t>(std::min(m, n)));
     int info = 0;
     measure(
-        limit, [&] { a.set(made); }, [&] { dgetrf_(&m, &n, a.at(), &m, pivots.data(), &info); }, a);
-    if (info != 0) throw std::runtime_error("dgetrf: info = " + std::to_string(info));
+        limit, [&] { a.set(made); }, [&] { dgetrf_(&m, &n, a.at(), &m, pivots.data(), &info); }, a, &info);
   } else if (routine == "syevd" || routine == "sygvd") {
     Place made(driver, all);
     made.set_random(1);
@@ -326,7 +327,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     if (generalized) set_dominant(triangle, n), definite.set(triangle);
     const std::int64_t order = n, size = 1 + 6 * order + 2 * order * order;
     // LAPACK's lengths are integers of the interface.
-    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("d" + routine + ": no such workspace");
+    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("no such workspace");
     const int lwork = static_cast<int>(size), liwork = 3 + 5 * n, one = 1;
     std::vector<double> work(static_cast<std::size_t>(lwork)), w(static_cast<std::size_t>(n));
     std::vector<int> iwork(static_cast<std::size_t>(liwork));
@@ -344,8 +345,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
           else
             dsyevd_("V", "L", &n, a.at(), &n, w.data(), work.data(), &lwork, iwork.data(), &liwork, &info, 1, 1);
         },
-        a);
-    if (info != 0) throw std::runtime_error("d" + routine + ": info = " + std::to_string(info));
+        a, &info);
   } else if (routine == "sygst") {
     Place made(driver, all), factor(nullptr, all), b(driver, all);
     made.set_random(1);
@@ -354,8 +354,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     const int one = 1;
     int info = 0;
     measure(
-        limit, [&] { a.set(made); }, [&] { dsygst_(&one, "L", &n, a.at(), &n, b.at(), &n, &info, 1); }, a);
-    if (info != 0) throw std::runtime_error("dsygst: info = " + std::to_string(info));
+        limit, [&] { a.set(made); }, [&] { dsygst_(&one, "L", &n, a.at(), &n, b.at(), &n, &info, 1); }, a, &info);
   } else if (routine == "sytrd") {
     Place made(driver, all);
     made.set_random(1);
@@ -365,8 +364,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     int info = 0;
     measure(
         limit, [&] { a.set(made); },
-        [&] { dsytrd_("L", &n, a.at(), &n, d.data(), e.data(), tau.data(), work.data(), &lwork, &info, 1); }, a);
-    if (info != 0) throw std::runtime_error("dsytrd: info = " + std::to_string(info));
+        [&] { dsytrd_("L", &n, a.at(), &n, d.data(), e.data(), tau.data(), work.data(), &lwork, &info, 1); }, a, &info);
   } else if (routine == "gehrd") {
     Place made(driver, all);
     made.set_random(1);
@@ -376,8 +374,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     int info = 0;
     measure(
         limit, [&] { a.set(made); }, [&] { dgehrd_(&n, &one, &n, a.at(), &n, tau.data(), work.data(), &lwork, &info); },
-        a);
-    if (info != 0) throw std::runtime_error("dgehrd: info = " + std::to_string(info));
+        a, &info);
   } else if (routine == "geev") {
     Place made(driver, all), vectors(driver, all);
     made.set_random(1);
@@ -391,8 +388,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
           dgeev_("N", "V", &n, a.at(), &n, wr.data(), wi.data(), nullptr, &one, vectors.at(), &n, work.data(), &lwork,
                  &info, 1, 1);
         },
-        vectors);
-    if (info != 0) throw std::runtime_error("dgeev: info = " + std::to_string(info));
+        vectors, &info);
   } else if (routine == "gebrd") {
     Place made(driver, all);
     made.set_random(1);
@@ -403,14 +399,13 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     measure(
         limit, [&] { a.set(made); },
         [&] { dgebrd_(&m, &n, a.at(), &m, d.data(), e.data(), tauq.data(), taup.data(), work.data(), &lwork, &info); },
-        a);
-    if (info != 0) throw std::runtime_error("dgebrd: info = " + std::to_string(info));
+        a, &info);
   } else if (routine == "gesdd") {
     Place made(driver, all);
     made.set_random(1);
     const int k = std::min(m, n);
     const std::int64_t small = k, size = 4 * small * small + 7 * small + 64 * std::int64_t{std::max(m, n)};
-    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("dgesdd: no such workspace");
+    if (size > std::numeric_limits<int>::max()) throw std::runtime_error("no such workspace");
     const int lwork = static_cast<int>(size);
     Place u(driver, elements(m, k)), vt(driver, elements(k, n));
     std::vector<double> s(static_cast<std::size_t>(k)), work(static_cast<std::size_t>(lwork));
@@ -422,10 +417,11 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
           dgesdd_("S", &m, &n, a.at(), &m, s.data(), u.at(), &m, vt.at(), &k, work.data(), &lwork, iwork.data(), &info,
                   1);
         },
-        u);
-    if (info != 0) throw std::runtime_error("dgesdd: info = " + std::to_string(info));
+        u, &info);
   } else if (routine.starts_with("gels")) {
-    Place made(driver, all), sides(driver, static_cast<std::size_t>(m)), b(driver, static_cast<std::size_t>(m));
+    const int longer = std::max(m, n);
+    Place made(driver, all), sides(driver, static_cast<std::size_t>(longer)),
+        b(driver, static_cast<std::size_t>(longer));
     made.set_random(1);
     sides.set_random(2);
     const auto k = static_cast<std::size_t>(std::min(m, n));
@@ -443,17 +439,18 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
         },
         [&] {
           if (routine == "gels")
-            dgels_("N", &m, &n, &one, a.at(), &m, b.at(), &m, work.data(), &lwork, &info, 1), rank = n;
+            dgels_("N", &m, &n, &one, a.at(), &m, b.at(), &longer, work.data(), &lwork, &info, 1),
+                rank = static_cast<int>(k);
           else if (routine == "gelsy")
-            dgelsy_(&m, &n, &one, a.at(), &m, b.at(), &m, jpvt.data(), &rcond, &rank, work.data(), &lwork, &info);
+            dgelsy_(&m, &n, &one, a.at(), &m, b.at(), &longer, jpvt.data(), &rcond, &rank, work.data(), &lwork, &info);
           else if (routine == "gelsd")
-            dgelsd_(&m, &n, &one, a.at(), &m, b.at(), &m, s.data(), &rcond, &rank, work.data(), &lwork, iwork.data(),
-                    &info);
+            dgelsd_(&m, &n, &one, a.at(), &m, b.at(), &longer, s.data(), &rcond, &rank, work.data(), &lwork,
+                    iwork.data(), &info);
           else
-            dgelss_(&m, &n, &one, a.at(), &m, b.at(), &m, s.data(), &rcond, &rank, work.data(), &lwork, &info);
+            dgelss_(&m, &n, &one, a.at(), &m, b.at(), &longer, s.data(), &rcond, &rank, work.data(), &lwork, &info);
         },
-        b);
-    if (info != 0 || rank != n) throw std::runtime_error("least squares: info = " + std::to_string(info));
+        b, &info);
+    if (rank != static_cast<int>(k)) throw std::runtime_error("rank = " + std::to_string(rank));
   } else if (routine == "gecon") {
     Place factors(nullptr, all), condition(nullptr, 1);
     set_dominant(factors, n);
@@ -464,8 +461,7 @@ void run(Driver* driver, const std::string& routine, double limit, int m, int n)
     int info = 0;
     measure(
         limit, [] {}, [&] { dgecon_("1", &n, a.at(), &n, &norm, condition.at(), work.data(), iwork.data(), &info, 1); },
-        condition);
-    if (info != 0) throw std::runtime_error("dgecon: info = " + std::to_string(info));
+        condition, &info);
   } else if (routine == "batch") {
     const int order = m, count = n, apart = order * order;
     const std::size_t of_all = elements(order, order) * static_cast<std::size_t>(count);
@@ -578,7 +574,7 @@ int main(int count, char** words) {
       run(&driver, routine, std::strtod(words[3], nullptr), m, n);
     }
   } catch (const std::exception& problem) {
-    std::fprintf(stderr, "call_time: %s\n", problem.what());
+    std::fprintf(stderr, "call_time: %s: %s\n", routine.c_str(), problem.what());
     return 1;
   }
 }
