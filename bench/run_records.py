@@ -12,7 +12,7 @@ from collections.abc import Iterable
 
 from common import Store
 
-PAGES = {"docs/measurements/h200.md": "bench/results/h200-2026-11-29-run.jsonl"}
+PAGES = {"docs/measurements/h200.md": "bench/results/h200-2026-11-30-run.jsonl"}
 """What pages are made of; README's picture and numbers are the first one's."""
 WAYS = ("first", "again")
 """Of programs, beside plain."""
