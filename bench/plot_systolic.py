@@ -59,7 +59,7 @@ def times(store: Store, p: str, memory: str) -> Figure:
 
 def rates(store: Store, p: str) -> Figure:
     figure = Figure(f"systolic-batch-{p}", f"1,000 products of order n, {NAMES[p]}", ylabel="GFLOP/s", is_ratio=False,
-                    precision=p, settings=["set logscale y"])
+                    precision=p, settings=["set logscale y", "set key outside"])
     drawn = [("St", "St, t = 32, one array", 1), ("St", "St, t = 32, arrays that fill the device", 2),
              ("LS", "LS, likewise", 4), ("shuffle", "shuffles, likewise", 5), ("cublas loop", "cuBLAS in a loop", 0),
              ("cublas batch", "cuBLAS, batched", 12)]

@@ -4,8 +4,8 @@
 // the host backend does for a GPU where there is none.
 //
 //   tile_caqr --m M --n N [--tile B] [--inner IB] [--tree flat|binary|greedy|domains:ROWS|cyclic:COUNT]
-//             [--method bulk|double|stream|recursive|cpu] [--small S] [--threads T] [--lanes L] [--join] [--check]
-//             [--repetitions R] [--backend host|cuda] [--modules DIR]
+//             [--method bulk|double|stream|recursive|cpu] [--order waves|panels] [--small S] [--threads T] [--lanes L]
+//             [--join] [--check] [--repetitions R] [--backend host|cuda] [--modules DIR]
 //   tile_caqr --kernels --n N [--tile B] [--inner IB] [--backend ...]
 //   tile_caqr --bus BYTES [--backend ...]
 //
@@ -18,6 +18,10 @@
 //              have two each.  V and T of a factor are sent once a lane
 //   recursive  double; and a tile is factored as tiles of S x S by all T threads, whose reflectors the device applies
 //   cpu        without a device: updates by the cores, too
+//
+// --order: the device updates in waves, as the factors of all panels could be made at the earliest (the default), or
+// panel by panel, with which the factors of two panels at most are made at the same time. Waves need room for a row
+// more of each panel that is in work.
 //
 // --join: fork-join instead of tasks (listing 4.1): a factor waits until all updates before it have ended, updates of a
 // row run at the same time.  A tile is IB columns of reflectors at a time in every kernel, also on the device.
@@ -44,6 +48,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -86,7 +91,10 @@ struct Request {
   std::string tree_name = "flat", backend = "host", modules;
   QrTree tree;
   Method method = Method::bulk;
-  bool join = false, whole_check = false, kernels = false;
+  bool join = false, waves = true, whole_check = false, kernels = false;
+
+  /// Fork-join goes panel by panel, and so does what is written down of updates by the cores.
+  bool in_waves() const { return waves && !join && method != Method::cpu; }
 };
 
 // ---- tiles
@@ -526,6 +534,8 @@ struct Run {
         small(options.method == Method::recursive ? options.small : A.b) {
     for (const QrTask& task : factor_graph(A.p, A.q, options.tree).tasks)
       if (task.col < 0) factors.push_back(task);
+    if (options.in_waves()) sort_by_waves();
+    find_ends();
     made = std::vector<std::atomic<bool>>(factors.size());
     reflectors.resize(factors.size());
     seconds.resize(factors.size());
@@ -534,6 +544,11 @@ struct Run {
   const Request& options;
   const Tiles& A;
   std::vector<QrTask> factors;  ///< in an order in which they can run one by one
+  struct Ends {
+    bool row, by;  ///< no later factor of this step has to do with that row of tiles
+  };
+  std::vector<Ends> ends;  ///< by factor
+  int open = 0;            ///< rows of tiles that are between their first and last factor of a step, at most
   std::vector<Reflectors> reflectors;
   std::vector<double> seconds;
   std::vector<std::atomic<bool>> made;                     ///< a factor's reflectors are there
@@ -595,6 +610,40 @@ struct Run {
         }
     return after;
   }
+
+ private:
+  /// By the number of factors that must have been made, one after the other, before.
+  void sort_by_waves() {
+    std::vector<index> ready(as_size(A.p), 0);
+    std::vector<std::pair<index, QrTask>> waves;
+    for (const QrTask& x : factors) {
+      index wave = ready[as_size(x.row)];
+      if (x.by >= 0) wave = std::max(wave, ready[as_size(x.by)]);
+      waves.emplace_back(wave, x);
+      ready[as_size(x.row)] = wave + 1;
+      if (x.by >= 0) ready[as_size(x.by)] = wave + 1;
+    }
+    std::stable_sort(waves.begin(), waves.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    for (std::size_t i = 0; i < waves.size(); ++i) factors[i] = waves[i].second;
+  }
+
+  void find_ends() {
+    std::set<std::pair<index, index>> later;
+    ends.resize(factors.size());
+    for (std::size_t i = factors.size(); i-- > 0;) {
+      const QrTask& x = factors[i];
+      ends[i] = {later.insert({x.k, x.row}).second, x.by >= 0 && later.insert({x.k, x.by}).second};
+    }
+    std::set<std::pair<index, index>> now;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      const QrTask& x = factors[i];
+      now.insert({x.k, x.row});
+      if (x.by >= 0) now.insert({x.k, x.by});
+      open = std::max(open, as_int(static_cast<index>(now.size())));
+      if (ends[i].row) now.erase({x.k, x.row});
+      if (ends[i].by) now.erase({x.k, x.by});
+    }
+  }
 };
 
 /// What is on the device of some columns of the matrix: a few rows of tiles of them, the least recently used of which
@@ -611,7 +660,7 @@ class Columns {
         updater_{A_.b, W_.get(), W_.get() + inner() * width_, stream},
         home_(as_size(A_.p)) {
     for (int i = 0; i < slots; ++i)
-      slots_.push_back({std::make_unique<Memory>(backend, A_.b * width_), -1, false, 0, {}, {}});
+      slots_.push_back({std::make_unique<Memory>(backend, A_.b * width_), -1, -1, false, 0, {}, {}});
   }
 
   bool takes_part(index k) const { return tile_ < 0 ? (k + 1) * A_.b < A_.n : k < tile_; }
@@ -623,7 +672,8 @@ class Columns {
   }
 
   /// @param after  V and T have been sent
-  Ticket update(Lease& lane, const QrTask& x, const Reflectors& f, const double* V, const double* T, Tickets after) {
+  Ticket update(Lease& lane, const QrTask& x, Run::Ends ends, const Reflectors& f, const double* V, const double* T,
+                Tickets after) {
     Slot& bottom = *find(x.row);
     Slot& top = x.by >= 0 ? *find(x.by) : bottom;
     for (Slot* slot : {&bottom, &top}) {
@@ -633,18 +683,9 @@ class Columns {
     }
     const Ticket last = updater_.update(lane, f, V, T, top.memory->get(), bottom.memory->get(), cols(x.k), after);
     top.busy = bottom.busy = {last};
-    if (x.by >= 0) {  // this step has done with it
-      put_back(lane, bottom, x.k, true);
-      bottom.row = -1;
-    }
+    if (ends.row) finish(lane, bottom);
+    if (ends.by) finish(lane, top);
     return last;
-  }
-
-  void end_step(Lease& lane, index k) {
-    for (Slot& slot : slots_) {
-      if (slot.dirty) put_back(lane, slot, k, true);
-      slot.row = -1;
-    }
   }
 
   void forget_tickets() {
@@ -654,7 +695,7 @@ class Columns {
  private:
   struct Slot {
     std::unique_ptr<Memory> memory;
-    index row;
+    index row, k;  ///< what is there, of which step; row -1: nothing
     bool dirty;
     long used;
     Tickets loaded;  ///< uploads that nothing has come after yet
@@ -677,18 +718,25 @@ class Columns {
     if (!slot) {
       for (Slot& other : slots_)
         if ((kept < 0 || other.row != kept) && (!slot || other.order() < slot->order())) slot = &other;
-      if (slot->dirty) put_back(lane, *slot, k, false);
+      if (slot->dirty) put_back(lane, *slot, false);
       if (const Arrival* before = home_[as_size(row)]) lane.await(*before);
       slot->loaded = {lane.upload(slot->memory->get(), A_.at(row, first(k)), A_.b, A_.rows(row), cols(k), slot->busy)};
       slot->busy = slot->loaded;
       slot->row = row;
+      slot->k = k;
     }
     slot->used = ++clock_;
     return *slot;
   }
 
-  /// @param last  in this step
-  void put_back(Lease& lane, Slot& slot, index k, bool last) {
+  void finish(Lease& lane, Slot& slot) {
+    put_back(lane, slot, true);
+    slot.row = -1;
+  }
+
+  /// @param last  in its step
+  void put_back(Lease& lane, Slot& slot, bool last) {
+    const index k = slot.k;
     Tickets tickets;
     const Arrival& arrival = lane.download(slot.memory->get(), A_.at(slot.row, first(k)), A_.b, A_.rows(slot.row),
                                            cols(k), slot.busy, tickets);
@@ -714,12 +762,14 @@ class Device {
   Device(Run& run, Backend& backend, int number) : run_(run), ended_(*run.ended[as_size(number)]), lane_(backend) {
     run.arrivals[as_size(number)] = lane_.arrivals;
     const bool by_tiles = run.options.method == Method::stream;
+    const int room = run.options.in_waves() ? std::max(2, run.open) : 2;
     if (by_tiles) {
       std::int8_t stream = 0;
       for (index tile = 1 + number; tile < run.A.q; tile += run.options.lanes, stream ^= 1)
-        columns_.push_back(std::make_unique<Columns>(run, backend, tile, 2, stream));
+        columns_.push_back(std::make_unique<Columns>(run, backend, tile, room, stream));
     } else {
-      columns_.push_back(std::make_unique<Columns>(run, backend, -1, run.options.method == Method::bulk ? 2 : 4, 0));
+      const int more = run.options.method == Method::bulk ? 0 : 2;  // that come and go while others are computed
+      columns_.push_back(std::make_unique<Columns>(run, backend, -1, room + more, 0));
     }
     index most = 0;
     for (const QrTaskKind kind : {QrTaskKind::geqrt, QrTaskKind::tsqrt, QrTaskKind::ttqrt})
@@ -750,10 +800,9 @@ class Device {
         const Tickets sent = {lane_.upload(to.V->get(), f.V.data(), f.ld, f.ld, f.columns, to.busy),
                               lane_.upload(to.T->get(), f.T.data(), f.inner, f.inner, f.columns, to.busy)};
         to.busy.clear();
-        for_mine(
-            [&](Columns& columns) { to.busy.push_back(columns.update(lane_, x, f, to.V->get(), to.T->get(), sent)); });
-        if (i + 1 == run_.factors.size() || run_.factors[i + 1].k != x.k)
-          for_mine([&](Columns& columns) { columns.end_step(lane_, x.k); });
+        for_mine([&](Columns& columns) {
+          to.busy.push_back(columns.update(lane_, x, run_.ends[i], f, to.V->get(), to.T->get(), sent));
+        });
         if (run_.options.join || lane_.has_many()) drain();
       }
       ended_ = static_cast<index>(i) + 1;
@@ -978,15 +1027,16 @@ bool time_whole(const Request& o, Backend* backend) {
   std::printf(
       "{\"m\": %lld, \"n\": %lld, \"tile\": %lld, \"inner\": %lld, \"small\": %lld, \"tree\": \"%s\", \"method\": "
       "\"%s\", "
-      "\"join\": %s, \"backend\": \"%s\", \"device\": \"%s\", \"threads\": %d, \"lanes\": %d, \"seconds\": %.6g, "
+      "\"join\": %s, \"order\": \"%s\", \"backend\": \"%s\", \"device\": \"%s\", \"threads\": %d, \"lanes\": %d, "
+      "\"seconds\": %.6g, "
       "\"least\": %.6g, \"GFLOP/s\": %.4g, \"uploads\": %ld, \"downloads\": %ld, \"operations\": %ld, \"bytes_in\": "
       "%.6g, "
       "\"bytes_out\": %.6g, \"factors\": {%s}, \"checked\": \"%s\", \"residual\": %.3g, \"orthogonality\": %.3g, "
       "\"allowed\": %.3g, \"right\": %s}\n",
       static_cast<long long>(o.m), static_cast<long long>(o.n), static_cast<long long>(o.tile),
       static_cast<long long>(o.inner), static_cast<long long>(run->small), o.tree_name.c_str(),
-      methods[static_cast<int>(o.method)], o.join ? "true" : "false", backend ? o.backend.c_str() : "none",
-      backend ? backend->facts().name : "", o.threads,
+      methods[static_cast<int>(o.method)], o.join ? "true" : "false", o.in_waves() ? "waves" : "panels",
+      backend ? o.backend.c_str() : "none", backend ? backend->facts().name : "", o.threads,
       o.method == Method::stream ? o.lanes
       : backend                  ? 1
                                  : 0,
@@ -1119,6 +1169,12 @@ Method method_of(const std::string& name) {
   throw std::runtime_error("--method: no such method: " + name + " (bulk, double, stream, recursive or cpu)");
 }
 
+bool order_of(const std::string& name) {
+  if (name != "waves" && name != "panels")
+    throw std::runtime_error("--order: no such order: " + name + " (waves or panels)");
+  return name == "waves";
+}
+
 Request parse(int argc, char** argv) {
   Request o;
   o.threads = as_int(std::max(1u, std::thread::hardware_concurrency()));
@@ -1137,6 +1193,8 @@ Request parse(int argc, char** argv) {
       o.tree = tree_of(o.tree_name = value);
     else if (option == "--method")
       o.method = method_of(value);
+    else if (option == "--order")
+      o.waves = order_of(value);
     else if (option == "--backend")
       o.backend = value;
     else if (option == "--modules")

@@ -5,8 +5,8 @@
                        [--backend cuda|host] [--threads T] [--shrink N]
 
 Parts: bus (a message to the device and back, for alpha and beta), kernels (the six kernels by tile and inner block),
-methods (bulk, double, stream and recursive by size and tile), inner (widths of inner blocks), trees (of a tall matrix),
-join (fork-join beside tasks), geqrf (our dgeqrf_ in front of the CPU's cores, and these alone).  Beside each method's
+methods (bulk, double, stream and recursive by size and tile), order (panel by panel in place of waves), inner (widths
+of inner blocks), trees (of a tall matrix), join (fork-join beside tasks), geqrf (our dgeqrf_ in front of the CPU's cores, and these alone).  Beside each method's
 time stands what follows from the kernels and the bus, and formulas 6.1 to 6.3 as printed.  --shrink divides every size
 and tile, for a test without a GPU.  Run again, it goes on where it stopped; tile_caqr.jsonl has the records,
 tile_caqr.md the tables.
@@ -25,7 +25,7 @@ from caqr_model import Network, Place, Tiles, formulas
 from common import (Failed, Measurement, Store, candidates, driver_options, list_measurements, measure_all, publish,
                     read_options, run, run_with_report, table_head, table_row)
 
-PARTS = ("bus", "kernels", "methods", "inner", "trees", "join", "geqrf")
+PARTS = ("bus", "kernels", "methods", "order", "inner", "trees", "join", "geqrf")
 METHODS = ("bulk", "double", "stream", "recursive")
 SQUARES, TILES, INNER = (8192, 16384), (256, 384, 512, 1024), 64
 INNER_WIDTHS = (32, 64, 128, 256, 512)
@@ -49,26 +49,32 @@ class Case:
     tree: str
     method: str
     join: bool = False
+    panels: bool = False
 
     @property
     def shape(self) -> str:
         return f"{self.m}x{self.n}"
 
     @property
+    def order(self) -> str:
+        return "fork-join" if self.join else "panels" if self.panels else "waves"
+
+    @property
     def key(self) -> str:
         return "/".join([self.part, self.shape, str(self.tile), str(self.inner), self.tree, self.method,
-                         "fork-join" if self.join else "tasks"])
+                         self.order])
 
     def options(self) -> list[str]:
         said = ["--m", self.m, "--n", self.n, "--tile", self.tile, "--inner", self.inner, "--tree", self.tree,
                 "--method", self.method]
-        return [*map(str, said), *(["--join"] if self.join else [])]
+        return [*map(str, said), *(["--join"] if self.join else []), *(["--order", "panels"] if self.panels else [])]
 
 
 def cases(parts: list[str], shrink: int) -> Iterator[Case]:
-    def case(part: str, m: int, n: int, tile: int, inner: int, tree: str, method: str, join: bool = False) -> Case:
+    def case(part: str, m: int, n: int, tile: int, inner: int, tree: str, method: str, join: bool = False,
+             panels: bool = False) -> Case:
         inner = max(1, min(inner, tile) // shrink)
-        return Case(part, m // shrink, n // shrink, tile // shrink, inner, tree, method, join)
+        return Case(part, m // shrink, n // shrink, tile // shrink, inner, tree, method, join, panels)
 
     n = SQUARES[0]
     if "methods" in parts:
@@ -76,6 +82,10 @@ def cases(parts: list[str], shrink: int) -> Iterator[Case]:
             for tile in TILES:
                 for method in METHODS:
                     yield case("methods", size, size, tile, INNER, "flat", method)
+    if "order" in parts:
+        for size, tile in ((n, 256), (2 * n, 512)):
+            for method in ("bulk", "double", "stream"):
+                yield case("order", size, size, tile, INNER, "flat", method, panels=True)
     if "inner" in parts:
         for inner in INNER_WIDTHS:
             for method in ("double", "stream"):
@@ -298,9 +308,9 @@ def case_table(store: Store, part: str, wanted: list[Case]) -> list[str]:
             continue
         kernels, ours = first_line(store, kernels_key(c.tile, c.inner)), store.get(f"geqrf/{c.shape}/blaslift")
         threads = record["threads"]
-        cells = [f"{c.m:,} × {c.n:,}", f"{c.tile}, {c.inner}", c.tree, c.method, "fork-join" if c.join else "tasks"]
-        # The model is of a flat tree's tasks; recursive ones have factors of another kind.
-        known = kernels and bus and c.tree == "flat" and c.method in METHODS[:3] and not c.join
+        cells = [f"{c.m:,} × {c.n:,}", f"{c.tile}, {c.inner}", c.tree, c.method, c.order]
+        # The model is of a flat tree's waves; recursive ones have factors of another kind.
+        known = kernels and bus and c.tree == "flat" and c.method in METHODS[:3] and c.order == "waves"
         if known:
             p = parts_of(c, kernels, bus, threads)
             predicted = p.of(c.method)
@@ -334,7 +344,7 @@ def geqrf_table(store: Store) -> list[str]:
 
 def summary(store: Store, wanted: list[Case]) -> list[str]:
     lines = [store.head(), *bus_table(store), *kernels_table(store)]
-    for part in ("methods", "inner", "trees", "join"):
+    for part in ("methods", "order", "inner", "trees", "join"):
         lines += case_table(store, part, wanted)
     return [*lines, *geqrf_table(store), "", store.failures()]
 

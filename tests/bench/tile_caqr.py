@@ -67,7 +67,31 @@ def check_methods(program: Path) -> None:
         assert +counted == +counts_of_factors(tree), (tree, counted, counts_of_factors(tree))
     assert all(found["cpu", tree]["uploads"] + found["cpu", tree]["downloads"] == 0 for tree in TREES)
 
-    # Each row of a step goes there and back once, with V and T of its factor: as a rectangle, or tile by tile.
+    panels = {}
+    for method, tree in itertools.product(METHODS, TREES):
+        r = panels[method, tree] = factored(program, method, tree, "--order", "panels", "--check")
+        assert r["right"] and (r["order"], found[method, tree]["order"]) == ("panels", "waves"), r
+    check_traffic(found)
+    check_traffic(panels)
+    # A tree goes back and forth between rows: with room for two of them more is sent than with room for four, and in
+    # waves, which have room for all that are in work, nothing is sent twice.
+    for tree in TREES[1:]:
+        bulk, double = panels["bulk", tree]["bytes_out"], panels["double", tree]["bytes_out"]
+        assert double < bulk, tree
+        assert {found[method, tree]["bytes_out"] for method in METHODS} == {found["bulk", "flat"]["bytes_out"]}, tree
+
+    for method, tree in itertools.product((*METHODS, "cpu"), ("flat", "greedy")):
+        joined = factored(program, method, tree, "--join")
+        assert joined["right"] and joined["join"] and joined["checked"] == "a vector", joined
+        for what in ("uploads", "downloads", "bytes_in", "operations") if method != "cpu" else ():
+            assert joined[what] == panels[method, tree][what], (what, joined, panels)
+    # Wide ones, one column of tiles, one tile, less than a tile.
+    for (m, n), method in itertools.product(((50, 130), (130, 16), (16, 16), (5, 7)), (*METHODS, "cpu")):
+        assert factored(program, method, "cyclic:3", "--check", m=m, n=n)["right"]
+
+
+def check_traffic(found: dict[tuple[str, str], dict]) -> None:
+    """Each row of a step goes there and back once, with V and T of its factor: as a rectangle, or tile by tile."""
     bulk, double, stream, recursive = (found[method, "flat"] for method in METHODS)
     assert (bulk["uploads"], bulk["downloads"]) == (3 * FACTORS, FACTORS), bulk
     tiles = sum((P - k) * columns(k) for k in range(Q - 1))
@@ -81,18 +105,6 @@ def check_methods(program: Path) -> None:
     assert stream["bytes_in"] - 8 * elements == 8 * factor_doubles * copies
     assert (double["uploads"], recursive["uploads"]) == (bulk["uploads"],) * 2
     assert recursive["operations"] > double["operations"] == bulk["operations"]
-    # A tree goes back and forth between rows: with room for two of them more is sent than with room for four.
-    for tree in TREES[1:]:
-        assert found["double", tree]["bytes_out"] < found["bulk", tree]["bytes_out"], tree
-
-    for method, tree in itertools.product((*METHODS, "cpu"), ("flat", "greedy")):
-        joined, tasks = factored(program, method, tree, "--join"), found[method, tree]
-        assert joined["right"] and joined["join"] and joined["checked"] == "a vector", joined
-        for what in ("uploads", "downloads", "bytes_in", "operations"):
-            assert joined[what] == tasks[what], (what, joined, tasks)
-    # Wide ones, one column of tiles, one tile, less than a tile.
-    for (m, n), method in itertools.product(((50, 130), (130, 16), (16, 16), (5, 7)), (*METHODS, "cpu")):
-        assert factored(program, method, "cyclic:3", "--check", m=m, n=n)["right"]
 
 
 def check_wrong(program: Path, wrong: Path) -> None:
@@ -106,6 +118,7 @@ def check_wrong(program: Path, wrong: Path) -> None:
                           ((*sizes, "--tree", "oak"), "no such tree: oak"),
                           ((*sizes, "--tree", "cyclic:0"), "not a positive number: 0"),
                           ((*sizes, "--method", "fast"), "no such method: fast"),
+                          ((*sizes, "--order", "any"), "no such order: any"),
                           ((*sizes, "--wide", 3), "no such option: --wide"),
                           ((*sizes, "--tile", "4x"), "--tile: not a positive number: 4x"),
                           ((*sizes, "--tile"), "nothing behind it"),
