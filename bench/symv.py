@@ -4,7 +4,8 @@
     bench/symv.py --build DIR --results DIR [--commit ID] [--only PART,...] [--precisions dszcw] [--budget SECONDS]
 
 Parts: curve (some sixty sizes from 256 to 40,000, each with its neighbours), lda (a program's own matrices, whose columns
-need not be aligned), blockings (all that there are), bits (10,000 runs beside a disturbing stream).  Pairs of doubles,
+need not be aligned), blockings (all that there are), published (the kernel as it was printed, in five shapes; d and s),
+bits (10,000 runs beside a disturbing stream).  Pairs of doubles,
 w, are beside d, too: with twice the bytes they could reach half of its elements a second, and are to reach 45 %.  Run
 again, it goes on where it stopped; symv.jsonl has the records, symv.md the tables, and bench/plot_symv.py draws the curves.  All curves
 take two runs of the default budget on an H100.
@@ -19,7 +20,7 @@ from pathlib import Path
 from common import (ELEMENT, Measurement, Store, driver_options, list_measurements, measure_all, publish, read_options, run,
                     table_head, table_row)
 
-PARTS = ("curve", "bits", "lda", "blockings")
+PARTS = ("curve", "bits", "lda", "blockings", "published")
 CENTRES = (256, 512, 768, 1024, 1280, 1536, 2048, 2560, 3072, 4096, 5120, 6144, 8192, 10240, 12288, 16384, 20480, 24576,
            32768, 40000)
 W_SHARE = 0.45
@@ -51,6 +52,13 @@ def measurement(program: Path, key: str, precision: str, uplo: str, n: int, *opt
         triangle = n * n * ELEMENT[precision] / 2
         seconds += int(options[options.index("--repeat") + 1]) * 2 * (1.5e-4 + triangle / REPEAT_RATE) + triangle / 1e8
     return Measurement(key, seconds, lambda limit: run(command, {}, limit)[0])
+
+
+def published(program: Path, precision: str, n: int) -> Measurement:
+    """A record with a line for each way: ours, cuBLAS's, and the published kernel's shapes."""
+    command = [str(program), "--precision", precision, "--uplo", "U", "--sizes", str(n), "--blockings", "published", "--gap", "copy"]
+    seconds = START_SECONDS + 2 + max(CACHE_BYTES * 5, 2 * n * n * ELEMENT[precision]) / 1e12
+    return Measurement(f"published/{precision}/U/{n}", seconds, lambda limit: {"ways": run(command, {}, limit)})
 
 
 def batch(program: Path, precision: str, uplo: str, sizes: list[int]) -> Measurement:
@@ -96,7 +104,21 @@ def measurements(arguments: argparse.Namespace) -> list[Measurement]:
             for n in (1536, 2048, 4096, 8192, 16384, 32768):
                 for blocking in blockings(p):
                     add("blockings", p, uplo, n, "--blocking", blocking)
+        if "published" in chosen and p in "ds":
+            found += [published(program, p, n) for n in (512, 1000, 2048, 4096, 8192, 16384, 32768)]
     return found
+
+
+def name_of(x: dict) -> str:
+    return x["blocking"] if x["way"] == "published" else x["way"].replace("strips", "parts")
+
+
+def by_name(record: dict) -> list[dict]:
+    """In one order for all sizes; strips, which have no tickets, stand in both of our columns."""
+    ways = {name_of(x): x for x in record["ways"]}
+    order = ["parts", "tickets", "cublas", "cublas_atomics"]
+    ways.setdefault("tickets", ways["parts"] | {"way": "tickets"})
+    return [ways[name] for name in [*order, *sorted(ways.keys() - set(order))]]
 
 
 def summary(store: Store, wanted: list[Measurement]) -> list[str]:
@@ -106,6 +128,11 @@ def summary(store: Store, wanted: list[Measurement]) -> list[str]:
         if not (record := store.get(m.key)):
             continue
         part, p, uplo, *which = m.key.split("/")
+        if part == "published":
+            if before != (before := f"## {part}, {p}, {uplo}"):
+                lines += ["", before, "", *table_head(["n", *(name_of(x) for x in by_name(record))])]
+            lines.append(table_row([which[0], *(f"{x['GB/s']:.0f}" for x in by_name(record))]))
+            continue
         if before != (before := f"## {part}, {p}, {uplo}"):
             head = ["n", "blocking", *WAYS, "right"] if part != "bits" else ["n", *WAYS[:3], "right"]
             lines += ["", before, "", *table_head(head)]

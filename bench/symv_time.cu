@@ -3,7 +3,8 @@
 //
 //   symv_time [--precision sdczw] [--uplo U|L] [--sizes N,N,...] [--hermitian on|off] [--gap ELEMENTS|copy]
 //             [--inc INC] [--sets COUNT]
-//             [--blocking UxTxTyxH|auto] [--blockings UxTxTyxH[:tickets],...|all] [--seconds SECONDS] [--repeat RUNS]
+//             [--blocking UxTxTyxH|auto] [--blockings UxTxTyxH[:tickets],...|all|published] [--seconds SECONDS]
+//             [--repeat RUNS]
 //
 // For each size a line of JSON: "ours" (the blocking that the rules or --blocking give; strips, parts, tickets) and
 // cuBLAS's, each the median seconds of one call, bytes and elements a second, the triangle counted once.  Operands
@@ -14,7 +15,9 @@
 // --gap: lda is n and so many; copy: as device copies of a triangle have it.  --sets: change among so many matrices; 1
 // is what iterations do, and a matrix that fits into the cache may stay there. With --blockings a line for each of them
 // (all: every kernel, with all heights of chunks that make sense, and strips, as 0x0x0x0, up to n = 4,096), the fastest
-// first, beside cuBLAS; all in turns, with medians and minima of some rounds that take --seconds together.
+// first, beside cuBLAS; all in turns, with medians and minima of some rounds that take --seconds together.  published:
+// the kernel with a ticket at every step as it was printed (bench/published_symv.hpp; s and d, upper triangles, inc 1),
+// in five shapes TxxTyxU, beside ours by parts and by tickets.
 //
 // With --repeat every way is run so many times beside a stream that keeps writing memory; "other_bits" counts the
 // results that differ from the host's schedule, which adds in the same order.  Status 1: some do, or parts and tickets,
@@ -33,6 +36,7 @@
 
 #include "bench/cuda.hpp"
 #include "bench/product.hpp"
+#include "bench/published_symv.hpp"
 #include "impl/residency/residency.hpp"
 #include "kernels/cuda/symv/symv.hpp"
 #include "kernels/host/symv.hpp"
@@ -132,15 +136,27 @@ std::string text_of(const SymvBlocking& b) {
   return std::to_string(b.U) + "x" + std::to_string(b.Tx) + "x" + std::to_string(b.Ty) + "x" + std::to_string(b.H);
 }
 
-/// Ours one way, or cuBLAS.
+/// Ours one way, cuBLAS, or, from `published_way` on, the published kernel in one of its shapes.
 struct Candidate {
   SymvBlocking blocking;
   int way;
   std::vector<double> times{};
 };
 
+constexpr int published_way = 4;
+
 std::vector<Candidate> candidates_of(const Arguments& arguments, Element precision, Index n) {
   std::vector<Candidate> found;
+  if (arguments.blockings == "published") {
+    if ((precision != Element::s && precision != Element::d) || arguments.uplo != Uplo::upper || arguments.inc != 1)
+      throw std::runtime_error("the published kernel: s and d, --uplo U, --inc 1 alone");
+    const SymvBlocking own = blaslift::symv_blocking(precision, arguments.uplo, n);
+    found.push_back({own, 0});
+    if (own.U != 0) found.push_back({own, 1});
+    for (std::size_t i = 0; i < std::size(blaslift::published::shapes); ++i)
+      found.push_back({{}, published_way + static_cast<int>(i)});
+    return found;
+  }
   if (arguments.blockings != "all") {
     for (std::size_t at = 0; at < arguments.blockings.size();) {
       const std::size_t end = std::min(arguments.blockings.find(',', at), arguments.blockings.size());
@@ -184,7 +200,9 @@ class Problem {
         A_(static_cast<std::size_t>(sets_ * lda_ * n) * sizeof(T)),
         x_(vector_bytes()),
         y_(vector_bytes() * ways),
-        workspace_(most_workspace()) {
+        workspace_(most_workspace()),
+        v_(vector_bytes()),
+        counters_((static_cast<std::size_t>(n) / 32 + 2) * sizeof(int)) {
     reset(A_, sets_ * lda_ * n, 1);
     reset(x_, n * arguments.inc, 2);
   }
@@ -245,7 +263,9 @@ class Problem {
   }
 
   void start(int way, int set) {
-    if (way < 2) {
+    if (way >= published_way) {
+      if constexpr (std::is_same_v<T, R> && !pairs) start_published(static_cast<std::size_t>(way - published_way), set);
+    } else if (way < 2) {
       Symv p = ours(set, way == 0 ? SymvWay::parts : SymvWay::tickets);
       p.workspace = workspace_.as();
       check(blaslift::symv(p, stream_.get));
@@ -379,6 +399,16 @@ class Problem {
     }
   }
 
+  static const char* way_of(const Candidate& c) {
+    const char* const names[ways] = {c.blocking.U == 0 ? "strips" : "parts", "tickets", "cublas", "cublas_atomics"};
+    return c.way < ways ? names[c.way] : "published";
+  }
+  static std::string name_of(const Candidate& c) {
+    if (c.way < published_way) return c.way < 2 ? text_of(c.blocking) : "";
+    const blaslift::published::Shape& s = blaslift::published::shapes[c.way - published_way];
+    return std::to_string(s.Tx) + "x" + std::to_string(s.Ty) + "x" + std::to_string(s.U);
+  }
+
   bool sweep() {
     std::vector<R> expected;
     if constexpr (!pairs) {
@@ -389,11 +419,18 @@ class Problem {
     }
     bool right = true;
     for (Candidate& c : candidates_) {
-      if (c.way >= 2) continue;
+      if (c.way >= 2 && c.way < published_way) continue;
       blocking_ = c.blocking;
       reset_y();
       start(c.way, 0);
-      const std::vector<R> found = result(c.way);
+      const int where = c.way < ways ? c.way : 0;
+      const std::vector<R> found = result(where);
+      reset_y();
+      start(c.way, 0);
+      if (std::memcmp(result(where).data(), found.data(), vector_bytes()) != 0) {
+        std::printf("{\"n\": %lld, \"other_bits\": \"%s\"}\n", static_cast<long long>(n_), name_of(c).c_str());
+        right = false;
+      }
       double error = 0, most = 0;
       if constexpr (pairs) {
         error = error_of_rows(found);
@@ -404,7 +441,7 @@ class Problem {
       }
       if (error <= most) continue;
       std::printf("{\"n\": %lld, \"wrong\": \"%s\", \"way\": %d, \"error\": %.3g}\n", static_cast<long long>(n_),
-                  text_of(c.blocking).c_str(), c.way, std::isfinite(error) ? error : 1e99);
+                  name_of(c).c_str(), c.way, std::isfinite(error) ? error : 1e99);
       right = false;
     }
     double all = 0;
@@ -419,15 +456,14 @@ class Problem {
     std::sort(candidates_.begin(), candidates_.end(),
               [&](const Candidate& a, const Candidate& b) { return median(a) < median(b); });
     for (const Candidate& c : candidates_) {
-      const char* const names[ways] = {c.blocking.U == 0 ? "strips" : "parts", "tickets", "cublas", "cublas_atomics"};
       const double least = *std::min_element(c.times.begin(), c.times.end());
       std::printf(
           "{\"precision\": \"%c\", \"uplo\": \"%c\", \"n\": %lld, \"lda\": %lld, \"way\": \"%s\", \"blocking\": "
           "\"%s\", "
           "\"us\": %.2f, \"us_min\": %.2f, \"GB/s\": %.0f}\n",
           letter(precision), static_cast<char>(arguments_.uplo), static_cast<long long>(n_),
-          static_cast<long long>(lda_), names[c.way], c.way < 2 ? text_of(c.blocking).c_str() : "", median(c) * 1e6,
-          least * 1e6, triangle_bytes() / median(c) / 1e9);
+          static_cast<long long>(lda_), way_of(c), name_of(c).c_str(), median(c) * 1e6, least * 1e6,
+          triangle_bytes() / median(c) / 1e9);
     }
     std::fflush(stdout);
     return right;
@@ -490,13 +526,39 @@ class Problem {
   const Memory A_, x_, y_;
   const Cublas plain_{stream_.get, CUBLAS_ATOMICS_NOT_ALLOWED}, atomics_{stream_.get, CUBLAS_ATOMICS_ALLOWED};
   const T alpha_ = real(1.25), beta_ = real(-0.5);
-  const Memory workspace_;
+  const Memory workspace_, v_, counters_;  ///< the last two are the published kernel's
 
   static T real(double value) {
     if constexpr (complex)
       return {static_cast<R>(value), 0};
     else
       return static_cast<T>(value);
+  }
+
+  template <std::size_t I = 0>
+  void start_published(std::size_t which, int set) {
+    if constexpr (I < std::size(blaslift::published::shapes)) {
+      if (which != I) return start_published<I + 1>(which, set);
+      constexpr blaslift::published::Shape s = blaslift::published::shapes[I];
+      const Index panels = (n_ + s.U - 1) / s.U, steps = (n_ + s.Tx - 1) / s.Tx;
+      const auto blocks = static_cast<unsigned>((n_ + 255) / 256);
+      const blaslift::published::Symv<T> p{n_,
+                                           alpha_,
+                                           beta_,
+                                           A_.as<T>() + set * lda_ * n_,
+                                           lda_,
+                                           x_.as<T>(),
+                                           y(0),
+                                           v_.as<T>(),
+                                           counters_.as<unsigned>(),
+                                           counters_.as<int>() + 1,
+                                           static_cast<int>(panels)};
+      blaslift::published::prepare<T><<<blocks, 256, 0, stream_.get>>>(p, steps);
+      blaslift::published::multiply<T, s.Tx, s.Ty, s.U>
+          <<<static_cast<unsigned>(panels), dim3(s.Tx, s.Ty), 0, stream_.get>>>(p);
+      blaslift::published::finish<T><<<blocks, 256, 0, stream_.get>>>(p);
+      check(cudaGetLastError());
+    }
   }
 };
 

@@ -42,7 +42,7 @@ struct Index {
 /// One block's threads.
 class Block {
  public:
-  static constexpr std::size_t most_threads = 256, stack_bytes = std::size_t{64} << 10;
+  static constexpr std::size_t most_threads = 288, stack_bytes = std::size_t{64} << 10;
 
   /// Runs `kernel` by x * y threads.  Throws what a thread throws, and if all of them wait for something.
   void run(unsigned x, unsigned y, const std::function<void()>& kernel) {
@@ -280,6 +280,17 @@ T* in_first_block(T* shared) {
 }
 
 }  // namespace blaslift::symv_order
+
+namespace blaslift::published {
+
+// See bench/published_symv.hpp.
+inline unsigned take(unsigned* counter) { return (*counter)++; }
+inline void claim(int* ticket, int panel) {
+  if (std::exchange(*ticket, -1) != panel) throw std::runtime_error("a turn that never comes");
+}
+inline void hand_on(int* ticket, int panel) { *ticket = panel - 1; }
+
+}  // namespace blaslift::published
 
 namespace blaslift::trsm_kernels {
 

@@ -12,6 +12,7 @@
 #include "tests/unit/support/cuda_on_host.hpp"
 #include "tests/unit/symv/symv_reference.hpp"
 // After what it runs on.
+#include "bench/published_symv.hpp"
 #include "kernels/cuda/symv/symv_kernels.hpp"
 
 namespace blaslift::symv_tests {
@@ -361,6 +362,61 @@ TYPED_TEST(SymvKernels, GiveTheHostsBits) {
           if (testing::Test::HasFatalFailure()) return;
         }
     }
+}
+
+// ---- the kernel as it was published, which bench/symv_time has in its tables
+
+template <class T, std::size_t I = 0>
+void for_each_published(const auto& run) {
+  if constexpr (I < std::size(published::shapes)) {
+    static constexpr published::Shape s = published::shapes[I];
+    run(s, [](const published::Symv<T>& p) { published::multiply<T, s.Tx, s.Ty, s.U>(p); });
+    for_each_published<T, I + 1>(run);
+  }
+}
+
+void start(index blocks, int x, int y, const std::function<void()>& kernel) {
+  for (index b = 0; b < blocks; ++b) {
+    cuda_on_host::block.number = static_cast<unsigned>(b);
+    cuda_on_host::block.run(static_cast<unsigned>(x), static_cast<unsigned>(y), kernel);
+  }
+}
+
+template <class T>
+class PublishedSymv : public testing::Test {};
+using RealTypes = testing::Types<float, double>;
+TYPED_TEST_SUITE(PublishedSymv, RealTypes, TypeNames);
+
+TYPED_TEST(PublishedSymv, AddsUpWhatItShould) {
+  using T = TypeParam;
+  for (const index n : {1, 27, 64, 100, 257})
+    for (const T beta : {T(0), T(-0.75)})
+      for_each_published<T>([&](const published::Shape& s, const auto& multiply) {
+        SCOPED_TRACE(testing::Message() << s.Tx << " " << s.Ty << " " << s.U << " n=" << n);
+        SymvProblem<T> problem(Uplo::upper, false, n, T(1.25), beta, 1, 1, n % 3, 7);
+        const index panels = (n + s.U - 1) / s.U, steps = (n + s.Tx - 1) / s.Tx, blocks = (n + 255) / 256;
+        std::vector<T> v(static_cast<std::size_t>(n), std::numeric_limits<T>::quiet_NaN());
+        std::vector<int> tickets(static_cast<std::size_t>(steps), 1 << 20);
+        unsigned counter = 77;
+        const published::Symv<T> p{n,
+                                   problem.alpha,
+                                   beta,
+                                   problem.A.data(),
+                                   problem.A.ld(),
+                                   problem.x.data(),
+                                   problem.y.data(),
+                                   v.data(),
+                                   &counter,
+                                   tickets.data(),
+                                   static_cast<int>(panels)};
+        start(blocks, 256, 1, [&] { published::prepare<T>(p, steps); });
+        start(panels, s.Tx, s.Ty, [&] { multiply(p); });
+        start(blocks, 256, 1, [&] { published::finish<T>(p); });
+        const Matrix<T> found =
+            std::exchange(problem.y, SymvProblem<T>(Uplo::upper, false, n, T(1.25), beta, 1, 1, n % 3, 7).y);
+        EXPECT_LE(problem.worst_excess(found), 1.0);
+        EXPECT_EQ(counter, static_cast<unsigned>(panels));
+      });
 }
 
 }  // namespace
