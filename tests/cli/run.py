@@ -513,9 +513,16 @@ def measure_others(t):
 def info(t):
     done = t.run("info", "--backend", "host")
     equal(done.returncode, 0)
-    for line in (r"^device: host backend", r"libblas\.so\.3: /.*, 32-bit integers, found in ", r"^dgemm_rate ",
-                 r"^  zgemm_ .*scipy_cblas_zgemm64_"):
+    for line in (r"^device: host backend", r"libblas\.so\.3: /.*, 32-bit integers, found in ", r"^  large products, TFLOP/s: s \S+, d ",
+                 r"^  transfers, GB/s: 8 to the device, 8 back; starting the device: "):
         assert re.search(line, done.stdout, re.M), (line, done.stdout)
+    assert len(done.stdout.splitlines()) < 25, done.stdout
+    symbols = t.run("info", "--symbols")
+    equal((symbols.returncode, symbols.stderr), (0, ""))
+    assert re.search(r"^  zgemm_ .*scipy_cblas_zgemm64_", symbols.stdout, re.M), symbols.stdout
+    assert f"\nintercepted: {len(symbols.stdout.split())} symbols of {len(symbols.stdout.splitlines())} routines: " in done.stdout, done.stdout
+    both = t.run("info", "--symbols", "--profile-only")
+    assert both.returncode == 125 and "not both" in both.stderr and not both.stdout, both
 
 
 def profile_file(t):
@@ -560,11 +567,12 @@ def tune(t):
         sizes = [line.split()[1:-1] for line in lines_of(profile) if line.startswith(p + "gemm_leaf_rate ")]
         equal(sizes, [[n] for n in "32 48 64 96 128 192 256".split()] + [[ops, n] for ops in ("NT", "TN", "TT") for n in ("64", "256")])
 
-    shown = t.run("info", "--backend", "host")
-    assert f"profile (from {profile})" in shown.stdout and not shown.stderr, shown
+    assert f"profile (from {profile})" in t.run("info", "--backend", "host").stdout
+    shown = t.run("info", "--backend", "host", "--profile-only")
+    assert not shown.stderr, shown
     equal(lines_of(profile)[0], "profile 1")
     for line in lines_of(profile)[1:]:
-        assert f"\n{line}\n" in shown.stdout, (line, shown.stdout)
+        assert f"\n{line}\n" in f"\n{shown.stdout}", (line, shown.stdout)
     # The library reads it, too: it says what it does not understand of it.
     run = t.run("run", "-q", *HOST, t.program, "exit", "0")
     equal((run.returncode, run.stderr), (0, ""))
@@ -992,7 +1000,7 @@ def tune_symv(t):
     equal(os.listdir(folder), [os.path.basename(profile)])
     assert re.search(r"^dsymv L 64: strips [\d.]+ us$", done.stderr, re.M), done.stderr
     assert re.search(r"^  dsymv L: \d+ blockings, \d+ timings \(0 known before, \d+ unsteady\), 1 changes; up to x 1\.\d+ faster", done.stdout, re.M), done.stdout
-    shown = t.run("info", "--backend", "host")
+    shown = t.run("info", "--backend", "host", "--profile-only")
     assert f"\n{symv_rules(profile)[0]}\n" in shown.stdout and not shown.stderr, shown
     # Other measurements leave them alone; what is built in is what holds where nothing is faster.
     kept = symv_rules(profile)
@@ -1045,7 +1053,7 @@ def tune_symv_on_host(t):
     done = t.run(*arguments)
     equal(done.returncode, 0)
     equal(len(re.findall(r"^  (chemv|wsymv) [LU]: ", done.stdout, re.M)), 4)
-    shown = t.run("info", "--backend", "host")
+    shown = t.run("info", "--backend", "host", "--profile-only")
     assert not shown.stderr and "\nsymv_latency_seconds " in shown.stdout, shown
     for bad in (["--precisions", "x"], ["--triangles", "LL"], ["--sizes", "0"], ["--seconds", "0"], ["--leaves", "1"]):
         done = t.run("tune", "--only", "symv", *bad)
@@ -1090,7 +1098,7 @@ def tune_qr(t):
     assert re.fullmatch(r"dqr_widths 1 (built-in|(\d+:\d+x\d+ )*any:\d+x\d+)", lines[-2]), lines
     assert lines[-1] == "zqr_widths 1 any:32x16" and "any:64x64" not in lines[-2], lines
     equal(os.listdir(folder), [os.path.basename(profile)])
-    shown = t.run("info", "--backend", "host")
+    shown = t.run("info", "--backend", "host", "--profile-only")
     assert all(f"\n{line}\n" in shown.stdout + "\n" for line in lines[-2:]) and not shown.stderr, shown
     # Of 520 columns the built-in blocks are wider than all that are tried.
     quick = t.run(*QR, "--precisions", "s", "--sizes", "32,520", "--quick")
@@ -1181,7 +1189,7 @@ def tune_lapack(t):
         shown = re.search(rf"^  {name.removesuffix('_seconds')} +8: (\S+)  24: (\S+)$", done.stdout, re.M)
         assert shown and all(abs(float(a) / 1e3 / float(b.split(":")[1]) - 1) < 0.01 for a, b in zip(shown.groups(), found[name])), done
     equal(os.listdir(folder), [os.path.basename(profile)])
-    info = t.run("info", "--backend", "host")
+    info = t.run("info", "--backend", "host", "--profile-only")
     assert all(f"\n{line}\n" in info.stdout + "\n" for line in lines if "_seconds 1 " in line) and not info.stderr, info
     # Of 400 x 400 doubles A and its copy fit, but no vectors beside them.
     little = t.run(*LAPACK, "--precisions", "d", "--sizes", "8,400", "--memory", "4M", "--seconds", "0.001")

@@ -55,6 +55,15 @@ std::vector<std::string> profiles_with_other_libraries(const char* device_name, 
   return found;
 }
 
+void print_symbols() {
+  for (int r = 0; r < routine_count; ++r) {
+    std::printf("  ");
+    for (const SymbolInfo& symbol : symbol_table)
+      if (static_cast<int>(symbol.routine) == r) std::printf("%s ", symbol.name);
+    std::printf("\n");
+  }
+}
+
 /// @param profile_only  prints the profile alone, in the form that BLASLIFT_PROFILE reads
 void print_info(const Options& options, bool profile_only) {
   const Opened opened = open_backend(options);
@@ -94,7 +103,12 @@ void print_info(const Options& options, bool profile_only) {
               read    ? shown(path).c_str()
               : facts ? facts->profile
                       : "sm_90, until a GPU is seen");
-  std::printf("%s", shown_lines(to_text(profile)).c_str());
+  const auto rate = [&profile](Precision p) { return profile.gemm_rate[static_cast<int>(p)] * 1e-12; };
+  std::printf("  large products, TFLOP/s: s %.3g, d %.3g, c %.3g, z %.3g\n", rate(Precision::s), rate(Precision::d),
+              rate(Precision::c), rate(Precision::z));
+  std::printf("  transfers, GB/s: %.3g to the device, %.3g back; starting the device: %.2g s\n", profile.in_rate * 1e-9,
+              profile.out_rate * 1e-9, profile.startup_seconds);
+  std::printf("  all of it: blaslift info --profile-only\n");
   if (facts && *facts->algorithms)
     for (const std::string& other : profiles_with_other_libraries(facts->name, path))
       std::printf("not used, measured with another library than %s: %s\n", facts->algorithms, shown(other).c_str());
@@ -105,13 +119,7 @@ void print_info(const Options& options, bool profile_only) {
     std::printf("algorithms: %zu for this device's library, %zu for others, which are ignored\n", used, all - used);
   }
 
-  std::printf("\nintercepted: %d symbols\n", symbol_count);
-  for (int r = 0; r < routine_count; ++r) {
-    std::printf("  ");
-    for (const SymbolInfo& symbol : symbol_table)
-      if (static_cast<int>(symbol.routine) == r) std::printf("%s ", symbol.name);
-    std::printf("\n");
-  }
+  std::printf("\nintercepted: %d symbols of %d routines: blaslift info --symbols\n", symbol_count, routine_count);
 }
 
 }  // namespace
@@ -119,13 +127,18 @@ void print_info(const Options& options, bool profile_only) {
 void add_info(Command& blaslift) {
   struct Info {
     Variables variables;
-    bool profile_only = false;
+    bool profile_only = false, symbols = false;
   };
   Command command = blaslift.command("info", "what blaslift finds on this machine");
   const auto how = std::make_shared<Info>();
   command.flag("--profile-only", how->profile_only, "print the rates alone, in the form that BLASLIFT_PROFILE reads");
+  command.flag("--symbols", how->symbols, "print the intercepted symbols alone, a line for each routine");
   add_variables(command, how->variables);
-  command.runs([how](const Words&) { return print_info(options_with(how->variables), how->profile_only), 0; });
+  command.runs([how](const Words&) {
+    if (how->symbols && how->profile_only) throw UsageError("--symbols or --profile-only, not both");
+    how->symbols ? print_symbols() : print_info(options_with(how->variables), how->profile_only);
+    return 0;
+  });
 }
 
 }  // namespace blaslift::cli

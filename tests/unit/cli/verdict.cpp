@@ -70,6 +70,14 @@ TEST(Verdict, SaysWhyNothingRanThere) {
       << "time counts";
   stay(s, Routine::dgetrf, Reason::of_library, 1, 0.5);
   EXPECT_EQ(verdict(s, 1), std::string("nothing ran on the GPU: ") + text_of(Reason::of_library));
+  stay(s, Routine::dpotrf, Reason::startup, 1, 0.3);
+  EXPECT_EQ(verdict(s, 1), "nothing ran on the GPU: what it would have saved does not pay for its start-up")
+      << "all routines' time counts";
+  Summary queries;
+  stay(queries, Routine::dgeqrf, Reason::query, 40, 0.2);
+  EXPECT_EQ(verdict(queries, 1), "nothing ran on the GPU: workspace query");
+  stay(queries, Routine::dgemm, Reason::small, 1, 0);
+  EXPECT_EQ(verdict(queries, 1), "nothing ran on the GPU: the calls were too small") << "queries compute nothing";
   s.uncounted.push_back("calls of 1 process were not counted");
   EXPECT_EQ(verdict(s, 1), "calls are missing; none that was counted ran on the GPU");
 }

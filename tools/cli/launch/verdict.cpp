@@ -1,7 +1,9 @@
 #include "tools/cli/launch/verdict.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
+#include <tuple>
 #include <vector>
 
 #include "impl/route/family.hpp"
@@ -30,6 +32,19 @@ std::vector<Stayed> stayed_calls(const Summary& summary) {
     return a.seconds != b.seconds ? a.seconds > b.seconds : a.calls > b.calls;
   });
   return all;
+}
+
+/// For which most of the CPU's time was spent, all routines together; of equal ones the most calls.  Queries compute
+/// nothing, and are a reason only where there is no other.
+Reason main_reason(const Summary& summary) {
+  std::array<std::tuple<bool, double, std::uint64_t>, reason_count> by_reason{};
+  for (const Summary::PerRoutine& x : summary.routines)
+    for (std::size_t i = 0; i < reason_count; ++i) {
+      auto& [computes, seconds, calls] = by_reason[i];
+      seconds += x.stayed_seconds[i], calls += x.stayed[i];
+      computes = calls > 0 && static_cast<Reason>(i) != Reason::query;
+    }
+  return static_cast<Reason>(std::max_element(by_reason.begin(), by_reason.end()) - by_reason.begin());
 }
 
 /// Why a run's calls stayed, as the end of a sentence.
@@ -93,7 +108,7 @@ std::string verdict(const Summary& run, double wall_seconds) {
   char text[200];
   if (routed == 0 && !run.uncounted.empty())
     return std::string("calls are missing; none that was counted ran on ") + device;
-  if (routed == 0) return std::string("nothing ran on ") + device + ": " + because(stayed_calls(run).front().reason);
+  if (routed == 0) return std::string("nothing ran on ") + device + ": " + because(main_reason(run));
   if (const std::string why = no_estimate(run, wall_seconds, saved); !why.empty()) {
     std::snprintf(text, sizeof text, "%llu call%s ran on %s; the gain cannot be estimated, as ",
                   static_cast<unsigned long long>(routed), routed == 1 ? "" : "s", device);
