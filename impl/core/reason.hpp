@@ -35,7 +35,7 @@ enum class Route : std::uint8_t { cpu, device };
   X(of_library, "format of the library underneath")  \
   X(of_interval, "eigenvalues of an interval")       \
   X(of_left, "left eigenvectors")                    \
-  X(of_columns, "more columns than rows, or A^H")    \
+  X(of_columns, "pivots of more columns than rows")  \
   X(of_form, "reflectors as of QL or LQ")            \
   X(of_batch, "matrices of a batch with gaps")       \
   X(scaled, "norms that LAPACK would scale")         \

@@ -63,18 +63,21 @@ void count(Problem& p) {
   p.too_large = std::max(p.m, p.n) >= index{1} << 31;
   p.flops = work_of<driver>(p).flops;
   p.volume = reflectors_volume(m, n, std::min(m, n));
-  if (p.m < p.n) {  // R and Q come home
+  if (driver == LeastSquaresDriver::gels) {
+    p.bytes_in = (m * n + (p.adjoint ? n : m) * nrhs) * element;
+    p.bytes_out = (m * n + std::max(m, n) * nrhs) * element;
+  } else if (p.m < p.n) {  // R and Q come home
     p.bytes_in = m * n * element;
     p.bytes_out = (m * (m + 1) / 2 + m * n) * element;
-    return;
+  } else {
+    p.bytes_in = m * (n + nrhs) * element;
+    p.bytes_out = (m * nrhs + n * (n + 1) / 2) * element;
   }
-  p.bytes_in = m * (n + nrhs) * element;
-  p.bytes_out = (m * nrhs + (driver == LeastSquaresDriver::gels ? m * n : n * (n + 1) / 2)) * element;
 }
 
 std::string text(const Problem& p) {
   return std::string(name_of(p.routine)) + " m=" + std::to_string(p.m) + " n=" + std::to_string(p.n) +
-         " nrhs=" + std::to_string(p.k);
+         " nrhs=" + std::to_string(p.k) + (p.adjoint ? " C" : "");
 }
 
 template <LeastSquaresDriver driver>
@@ -85,8 +88,9 @@ double cpu_rate(const Problem& p, const Profile& profile) {
 }
 
 /// Panels and the products with their reflectors one after the other, and then the driver with R on the CPU, for as
-/// long as its share of what the whole takes there.  Of more columns than rows there are passes that transpose, Q is
-/// multiplied out, and the CPU reads it.
+/// long as its share of what the whole takes there.  Of more columns than rows there are passes that transpose; Q is
+/// multiplied out, and the CPU reads it and multiplies with it: for gelss its singular vectors, too.  gels stays on the
+/// device, and the panels' reflectors are made once more where they are applied in the end.
 template <LeastSquaresDriver driver>
 Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spared) {
   const Profile& profile = *facts.profile;
@@ -101,15 +105,17 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
                cpu = policy.fixed ? cpu_rate<driver>(p, profile) : facts.cpu_rate;
   constexpr double steps = 8, of_rate = 0.5, passes = 4;  // beside each panel; with so few reflectors
   constexpr double reading_rate = 1.2e10;                 // bytes/s, of one thread
+  const bool full_rank = driver == LeastSquaresDriver::gels, makes_q = wide && !full_rank,
+             twice = full_rank ? wide != p.adjoint : makes_q;  // each panel has its reflectors made
   const double computing =
-                   (wide ? 2 : 1) *
+                   (twice ? 2 : 1) *
                        (panels * (profile.panel_seconds + steps * profile.step_seconds) + bytes / profile.panel_rate) +
-                   (wide ? 2 * qr : qr + of_b) / (of_rate * rate) + (wide ? passes * bytes / profile.pass_rate : 0),
-               part =
-                   driver == LeastSquaresDriver::gels
-                       ? 0
-                       : work_of<driver>(order, order, p.k, is_complex(p.element)).weight / work_of<driver>(p).weight,
-               back = wide ? bytes / reading_rate + of_b / 2 / cpu_rate_of_products(p, profile) : 0;
+                   (makes_q ? 2 * qr : qr + of_b) / (of_rate * rate) + (wide ? passes * bytes / profile.pass_rate : 0),
+               part = full_rank ? 0
+                                : work_of<driver>(order, order, p.k, is_complex(p.element)).weight /
+                                      work_of<driver>(p).weight,
+               of_vectors = driver == LeastSquaresDriver::gelss ? factor * 2 * n * n * m : 0,
+               back = makes_q ? bytes / reading_rate + (of_b / 2 + of_vectors) / cpu_rate_of_products(p, profile) : 0;
   return {.seconds = profile.latency_seconds + seconds_in(p, facts, spared) + computing + seconds_out(p, facts) +
                      part * p.flops / cpu + back};
 }
@@ -139,8 +145,13 @@ bool overlaps(const LeastSquaresArgs<T>& x) {
 
 template <class T>
 Problem problem_of(Routine routine, const LeastSquaresArgs<T>& x) {
-  return counted(
-      {.routine = routine, .element = precision_of<T>, .m = x.m, .n = x.n, .k = x.nrhs, .overlaps = overlaps(x)});
+  return counted({.routine = routine,
+                  .element = precision_of<T>,
+                  .m = x.m,
+                  .n = x.n,
+                  .k = x.nrhs,
+                  .overlaps = overlaps(x),
+                  .adjoint = x.adjoint});
 }
 
 /// A is of no use to later calls that LAPACK says is destroyed, though the device leaves it as it was but for gels. The
@@ -170,7 +181,7 @@ template <class T>
 Real<T> largest_of(const T* at, index rows, index cols, index ld, Part part = Part::whole) {
   Real<T> largest = 0;
   for (index j = 0; j < cols; ++j)
-    for (index i = 0; i < (part == Part::upper ? std::min(j + 1, rows) : rows); ++i)
+    for (index i = part == Part::lower ? j : 0; i < (part == Part::upper ? std::min(j + 1, rows) : rows); ++i)
       if (const Real<T> x = std::abs(at[i + j * ld]); !(x <= largest)) {
         if (std::isnan(x)) return x;
         largest = x;
@@ -178,17 +189,19 @@ Real<T> largest_of(const T* at, index rows, index cols, index ld, Part part = Pa
   return largest;
 }
 
-/// Why the driver underneath has to see all of A and B: it might scale them.  Their norms differ from those of R and
-/// Q^H B by less than the square root of their sizes.
+/// Why the driver underneath has to see all of A and B: it might scale them.  Their norms differ from those of the
+/// triangle and Q^H B by less than the square root of their sizes.
+/// @param triangle  R, or of an LQ L
 /// @param b  the largest of Q^H B, or of B
+/// @param nothing  B is zero
 template <class T>
-std::optional<Reason> refused_for(const LeastSquaresArgs<T>& x, const T* R, index ldr, Real<T> b) {
+std::optional<Reason> refused_for(const LeastSquaresArgs<T>& x, const T* triangle, index ld, Part part, Real<T> b,
+                                  bool nothing) {
   constexpr Real<T> least = std::numeric_limits<Real<T>>::min() / std::numeric_limits<Real<T>>::epsilon();
   const Real<T> apart = std::sqrt(static_cast<Real<T>>(x.longer()) + 1),
-                a = largest_of(R, x.count(), x.count(), ldr, Part::upper);
+                a = largest_of(triangle, x.count(), x.count(), ld, part);
   if (!std::isfinite(a) || !std::isfinite(b)) return Reason::not_converged;
   const auto unscaled = [&](Real<T> norm) { return norm >= apart * least && norm <= 1 / (apart * least); };
-  const bool nothing = b == 0 && largest_of(x.B, x.m, x.nrhs, x.ldb) == 0;
   if (unscaled(a) && (nothing || unscaled(b))) return std::nullopt;
   return Reason::scaled;
 }
@@ -213,7 +226,8 @@ struct Home {
 
   /// Why the driver underneath has to compute.
   std::optional<Reason> refused() const {
-    return refused_for(x_, R.data(), order_, largest_of(B.data(), x_.m, x_.nrhs, x_.m));
+    const Real<T> b = largest_of(B.data(), x_.m, x_.nrhs, x_.m);
+    return refused_for(x_, R.data(), order_, Part::upper, b, b == 0 && largest_of(x_.B, x_.m, x_.nrhs, x_.ldb) == 0);
   }
 
   /// By the library underneath, in memory of ours; false: its iterations do not converge.  What it calls may go to the
@@ -242,15 +256,19 @@ struct Home {
 
   /// @param site  of the call
   void hand_over(const Site& site) const {
+    const Op adjoint = is_complex(precision_of<T>) ? Op::conjugate : Op::transpose;
     if (wide())
-      multiply(site);
+      multiply(site, Q.data(), x_.n, Op::none, B.data(), x_.m, x_.B, x_.n, x_.nrhs, x_.ldb);
     else
       for (index j = 0; j < x_.nrhs; ++j) std::copy_n(B.data() + j * x_.m, x_.m, x_.B + j * x_.ldb);
     for (std::size_t i = 0; i < jpvt_.size(); ++i) x_.jpvt.set(static_cast<index>(i), jpvt_[i]);
     std::copy(s_.begin(), s_.end(), x_.s);
     x_.rank.set(0, rank_);
     if (x_.driver == LeastSquaresDriver::gelsd) return;
-    for (index j = 0; j < order_; ++j) std::copy_n(R.data() + j * order_, order_, x_.A + j * x_.lda);
+    if (wide())  // of R^H's right singular vectors those of A
+      multiply(site, R.data(), order_, adjoint, Q.data(), x_.n, x_.A, x_.m, x_.n, x_.lda);
+    else
+      for (index j = 0; j < order_; ++j) std::copy_n(R.data() + j * order_, order_, x_.A + j * x_.lda);
   }
 
  private:
@@ -267,25 +285,26 @@ struct Home {
           below = x;
       }
   }
-  /// X = Q Y, in the program's B.
-  void multiply(const Site& site) const {
+  /// C (m x n) = left op(right), of as many terms as R has columns.
+  void multiply(const Site& site, const T* left, index ld_left, Op op, const T* right, index ld_right, T* C, index m,
+                index n, index ldc) const {
     HostBlas blas(site);
     const UnderlyingBlas host = blas.operations();
     const T one(1), zero(0);
     const Gemm product{.precision = precision_of<T>,
                        .transa = Op::none,
-                       .transb = Op::none,
-                       .m = x_.n,
-                       .n = x_.nrhs,
+                       .transb = op,
+                       .m = m,
+                       .n = n,
                        .k = order_,
                        .alpha = &one,
-                       .A = Q.data(),
-                       .lda = x_.n,
-                       .B = B.data(),
-                       .ldb = x_.m,
+                       .A = left,
+                       .lda = ld_left,
+                       .B = right,
+                       .ldb = ld_right,
                        .beta = &zero,
-                       .C = x_.B,
-                       .ldc = x_.ldb};
+                       .C = C,
+                       .ldc = ldc};
     host.call(host.context, product);
   }
 
@@ -312,22 +331,21 @@ Ending compute_full_rank(Place& place, const Site& site, Backend& backend, const
                          const LeastSquaresArgs<T>& x, Operands& operands, const Decision& decision) {
   operands.locate(backend);
   if (operands[operand_a].out_of_reach() || operands[operand_b].out_of_reach()) return {Reason::no_route};
-  if (!least_squares_fits(x.m, x.n, x.nrhs, precision_of<T>, place.arena.limit())) return {Reason::no_room};
-  const Real<T> b = largest_of(x.B, x.m, x.nrhs, x.ldb);
+  const LeastSquaresShape shape{x.m, x.n, x.nrhs, x.adjoint};
+  if (!gels_fits(shape, precision_of<T>, place.arena.limit())) return {Reason::no_room};
+  const Real<T> b = largest_of(x.B, shape.equations(), x.nrhs, x.ldb);
   std::optional<Reason> refused;
   PlannedCall<T> planned(place, site, backend, problem, operands, {});
   planned.in_plan = 2;
   planned.sound = [&] {
-    refused = refused_for(x, x.A, x.lda, b);
-    for (index i = 0; !refused && i < x.n; ++i)
+    refused = refused_for(x, x.A, x.lda, shape.turned() ? Part::lower : Part::upper, b, b == 0);
+    for (index i = 0; !refused && i < x.count(); ++i)
       if (x.A[i * (x.lda + 1)] == T(0)) refused = Reason::singular;
     return !refused;
   };
   Ending ending = planned.compute(
       decision, false,
-      [&](const std::vector<Placed>& at) {
-        return plan_gels(x.m, x.n, x.nrhs, precision_of<T>, at[operand_a].device != nullptr);
-      },
+      [&](const std::vector<Placed>& at) { return plan_gels(shape, precision_of<T>, at[operand_a].device != nullptr); },
       [](index, index) {});
   if (refused && !ending.computed) ending.reason = *refused;
   return ending;
@@ -422,20 +440,53 @@ bool in_order(const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& resu
   return true;
 }
 
-/// Lengths of what columns of X have beside the span of A's rows, of a wide A.
 template <class T>
-std::vector<long double> outside_of_rows(const JudgingLibrary& by, const LeastSquaresArgs<T>& before,
+T conjugate_of(const T& x) {
+  if constexpr (complex_type<T>)
+    return std::conj(x);
+  else
+    return x;
+}
+
+/// Of an upper triangle about that, and no less, by inverse iteration with R^H R.
+template <class T>
+long double smallest_singular_value(Packed<T>& R, index order) {
+  using Number = std::complex<long double>;
+  constexpr int iterations = 6;
+  const auto r = [&R](index i, index j) { return Number(std::real(R(i, j)), std::imag(R(i, j))); };
+  std::vector<Number> x;
+  for (index i = 0; i < order; ++i) x.emplace_back(1 + static_cast<long double>(i * 7 % 11) / 11);
+  const auto at = [&x](index i) -> Number& { return x[static_cast<std::size_t>(i)]; };
+  long double smallest = 0;
+  for (int iteration = 0; iteration < iterations; ++iteration) {
+    long double squares = 0;
+    for (const Number& e : x) squares += std::norm(e);
+    for (Number& e : x) e /= std::sqrt(squares);
+    for (index i = 0; i < order; ++i) {
+      if (r(i, i) == Number(0)) return 0;
+      for (index k = 0; k < i; ++k) at(i) -= std::conj(r(k, i)) * at(k);
+      at(i) /= std::conj(r(i, i));
+    }
+    for (index i = order - 1; i >= 0; --i) {
+      at(i) /= r(i, i);
+      for (index k = 0; k < i; ++k) at(k) -= r(k, i) * at(i);
+    }
+    squares = 0;
+    for (const Number& e : x) squares += std::norm(e);
+    smallest = 1 / std::sqrt(std::sqrt(squares));
+  }
+  return smallest;
+}
+
+/// Lengths of what columns of X have beside the span of a wide matrix's rows.
+/// @param A  m x n
+template <class T>
+std::vector<long double> outside_of_rows(const JudgingLibrary& by, Packed<T>& A, index m, index n,
                                          const LeastSquaresArgs<T>& x) {
-  const index m = before.m, n = before.n, nrhs = before.nrhs;
+  const index nrhs = x.nrhs;
   Packed<T> rows(n, m), X(n, nrhs);
   std::vector<T> tau(static_cast<std::size_t>(m));
-  for_each_of(n, m, [&](index i, index j) {
-    const T& element = before.A[j + i * before.lda];
-    if constexpr (complex_type<T>)
-      rows(i, j) = std::conj(element);
-    else
-      rows(i, j) = element;
-  });
+  for_each_of(n, m, [&](index i, index j) { rows(i, j) = conjugate_of(A(j, i)); });
   for_each_of(n, nrhs, [&](index i, index j) { X(i, j) = x.B[i + j * x.ldb]; });
   call_with_own_workspaces(*by.beside[by_geqrf], GeqrfArgs<T>{n, m, rows.at.get(), n, tau.data()});
   call_with_own_workspaces(*by.beside[by_ormqr],
@@ -445,16 +496,17 @@ std::vector<long double> outside_of_rows(const JudgingLibrary& by, const LeastSq
   return all;
 }
 
+/// With A^H in A's place, where that is what is asked for.
 /// Of the columns x of X the largest |A^H (B - A x)| / (l eps |A| (|A| |x| + |b|)), l being A's longer side, as a
 /// backward stable method has it (Higham, Accuracy and Stability, theorem 20.3; LAPACK's dqrt17), beside what of that a
 /// reference solution of less than full rank has.  The shortest solution with a wide A has nothing outside of the span
 /// of A's rows (LAPACK's dqrt14), but for what a reference solution has there.  Singular values are compared with
 /// reference ones, in units of l eps |A|, and with the rank; where that is full, what is below X with the residual; and
-/// gels's R by R^H R = A^H A, in units of l eps |A|^2.
+/// gels's R by R^H R = A^H A, and its L by L L^H = A A^H, in units of l eps |A|^2.
 template <class T>
 Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, const LeastSquaresArgs<T>& result,
                 const LeastSquaresArgs<T>& reference, const Ending& ending) {
-  const index m = before.m, n = before.n, nrhs = before.nrhs;
+  const index m = before.adjoint ? before.n : before.m, n = before.adjoint ? before.m : before.n, nrhs = before.nrhs;
   Judgement judgement{0, threshold};
   const Judgement wrong{HUGE_VAL, threshold};
   if (m == 0 || n == 0 || nrhs == 0 || ending.info != 0) return judgement;
@@ -462,7 +514,7 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   Packed<T> A(m, n), X(n, nrhs), rest(m, nrhs), gradient(n, nrhs);
   bool finite = true, solved = true;
   for_each_of(m, n, [&](index i, index j) {
-    A(i, j) = before.A[i + j * before.lda];
+    A(i, j) = before.adjoint ? conjugate_of(before.A[j + i * before.lda]) : before.A[i + j * before.lda];
     finite = finite && is_finite(A(i, j));
   });
   for_each_of(m, nrhs, [&](index i, index j) {
@@ -476,7 +528,7 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   });
   if (!solved) return wrong;
   if (!finite) return judgement;  // whatever a library makes of it
-  for (index i = 0; before.driver == LeastSquaresDriver::gels && i < n; ++i)
+  for (index i = 0; before.driver == LeastSquaresDriver::gels && i < order; ++i)
     if (result.A[i * (result.lda + 1)] == T(0)) return judgement;  // ended by a zero: nothing has been solved
   const long double eps = std::numeric_limits<Real<T>>::epsilon(),
                     unit = static_cast<long double>(before.longer()) * eps, size = frobenius_norm(A, n),
@@ -526,14 +578,24 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
     for (index j = 0; j < nrhs; ++j) all.push_back(two_norm(&gradient(0, j), n));
     return all;
   };
-  if (of_full_rank) {  // R^H R = A^H A
-    Packed<T> R(n, n), gram(n, n);
-    for_each_of(n, n, [&](index i, index j) { R(i, j) = i <= j ? result.A[i + j * result.lda] : T(0); });
-    call_product(
-        gemm, {precision_of<T>, adjoint, none, n, n, m, &one, A.at.get(), m, A.at.get(), m, &zero, gram.at.get(), n});
-    call_product(gemm, {precision_of<T>, adjoint, none, n, n, n, &minus_one, R.at.get(), n, R.at.get(), n, &one,
-                        gram.at.get(), n});
-    take(frobenius_norm(gram, n), unit * size * size);
+  long double smallest_used = 0;  // of the singular values
+  if (of_full_rank) {
+    const LeastSquaresShape shape{before.m, before.n, nrhs, before.adjoint};
+    Packed<T> R(order, order), gram(order, order);
+    for_each_of(order, order, [&](index i, index j) {
+      R(i, j) = i > j            ? T(0)
+                : shape.turned() ? conjugate_of(result.A[j + i * result.lda])
+                                 : result.A[i + j * result.lda];
+    });
+    const Op first = shape.shortest() ? none : adjoint, second = shape.shortest() ? adjoint : none;
+    call_product(gemm, {precision_of<T>, first, second, order, order, before.longer(), &one, A.at.get(), m, A.at.get(),
+                        m, &zero, gram.at.get(), order});
+    call_product(gemm, {precision_of<T>, adjoint, none, order, order, order, &minus_one, R.at.get(), order, R.at.get(),
+                        order, &one, gram.at.get(), order});
+    take(frobenius_norm(gram, order), unit * size * size);
+    if (m < n) smallest_used = smallest_singular_value(R, order);
+  } else if (m < n && rank > 0) {
+    smallest_used = result.s[rank - 1];
   }
   // Of less than the full rank, what is left out stays in the residual, however much gelsy's first columns make of it;
   // and two estimates of a condition that is near 1 / rcond may differ.
@@ -543,9 +605,8 @@ Judgement judge(const JudgingLibrary& by, const LeastSquaresArgs<T>& before, con
   const std::vector<long double> found = gradients(result);
   if (m < n) {
     // It is as large as the condition of what is solved with: A^H z is as long as x for a z that is longer by so much.
-    const std::vector<long double> due_outside = outside_of_rows(by, before, reference),
-                                   outside = outside_of_rows(by, before, result);
-    const long double smallest_used = rank > 0 ? static_cast<long double>(result.s[rank - 1]) : 0;
+    const std::vector<long double> due_outside = outside_of_rows(by, A, m, n, reference),
+                                   outside = outside_of_rows(by, A, m, n, result);
     for (index j = 0; j < nrhs; ++j) {
       const auto at = static_cast<std::size_t>(j);
       if (smallest_used > 0)
@@ -590,8 +651,8 @@ Computed least_squares(const Site& site, const LeastSquaresArgs<T>* args, Replay
        .judging = {.judge = judge<T>, .with = judged_with_qr<T>},
        .stays =
            [](const LeastSquaresArgs<T>& x) {
-             const bool wide = x.m < x.n && x.driver != LeastSquaresDriver::gelsd;
-             return wide || x.adjoint ? std::optional(Reason::of_columns) : std::nullopt;
+             const bool pivots = x.driver == LeastSquaresDriver::gelsy;
+             return pivots && x.m < x.n ? std::optional(Reason::of_columns) : std::nullopt;
            }});
 }
 

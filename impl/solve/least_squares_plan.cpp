@@ -1,7 +1,6 @@
 #include "impl/solve/least_squares_plan.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "impl/qr/panel_step.hpp"
@@ -14,27 +13,33 @@ constexpr index panels_of_piece = 8;
 
 class Planner {
  public:
-  /// @param solves  in A's place, and on the device
-  Planner(index m, index n, index nrhs, Precision precision, bool a_in_place, bool solves)
-      : m_(m),
-        n_(n),
-        nrhs_(nrhs),
-        panel_(std::min(n, least_squares_panel)),
+  /// @param solves  all of it, in A's place on the device or beside its rows there
+  Planner(const LeastSquaresShape& shape, Precision precision, bool a_in_place, bool solves)
+      : shape_(shape),
+        m_(shape.longer()),
+        n_(shape.order()),
+        nrhs_(shape.nrhs),
+        panel_(std::min(n_, least_squares_panel)),
         precision_(precision),
         held_(a_in_place),
         solves_(solves) {
-    plan.operands = {{"A", m, n, solves}, {"B", m, nrhs, true}};
-    const index widest = std::max(std::min(n, panels_of_piece * panel_), nrhs);
-    const bool apart = held_ && !solves;
-    a_ = {apart || !held_ ? plan.add_area(apart ? "C" : "A", m, n) : plan.add_own_area(operand_a),
-          apart ? nobodys : operand_a};
-    b_ = {plan.add_area("B", m, nrhs), operand_b};
-    if (!solves) {
-      plan.operands.push_back({"R", n, n, true, false, Part::upper});
-      r_ = {plan.add_area("R", n, n), operand_r};
+    plan.operands = {{"A", shape.m, shape.n, solves}, {"B", m_, nrhs_, true}};
+    const index widest = std::max(std::min(n_, panels_of_piece * panel_), nrhs_);
+    if (shape.turned()) {
+      rows_ = {held_ ? plan.add_own_area(operand_a) : plan.add_area("A", shape.m, shape.n), operand_a};
+      a_ = {plan.add_area("C", m_, n_), nobodys};
+    } else {
+      const bool apart = held_ && !solves;
+      a_ = {apart || !held_ ? plan.add_area(apart ? "C" : "A", m_, n_) : plan.add_own_area(operand_a),
+            apart ? nobodys : operand_a};
     }
-    tau_ = {plan.add_area("tau", n, 1), nobodys};
-    v_ = {plan.add_area("V", m, panel_), nobodys};
+    b_ = {plan.add_area("B", m_, nrhs_), operand_b};
+    if (!solves) {
+      plan.operands.push_back({"R", n_, n_, true, false, Part::upper});
+      r_ = {plan.add_area("R", n_, n_), operand_r};
+    }
+    tau_ = {plan.add_area("tau", n_, 1), nobodys};
+    v_ = {plan.add_area("V", m_, panel_), nobodys};
     t_ = {plan.add_area("T", panel_, panel_), nobodys};
     for (Plan::Origin& w : w_) w = {plan.add_area("W", panel_, widest), nobodys};
   }
@@ -43,16 +48,17 @@ class Planner {
     bring();
     for (index col = 0; col < n_; col += panel_) {
       const index cols = std::min(panel_, n_ - col), right = col + cols;
-      factor(col, cols);
-      if (solves_) plan.download(a_, {0, col, m_, cols});
+      make_reflectors(col, cols, false);
+      if (solves_) bring_home(col, cols);
       for (index to = right; to < n_; to += panels_of_piece * panel_)
-        reflect(col, cols, a_, to, std::min(panels_of_piece * panel_, n_ - to));
-      reflect(col, cols, b_, 0, nrhs_);
+        reflect(Op::conjugate, col, cols, a_, to, std::min(panels_of_piece * panel_, n_ - to));
+      if (!shape_.shortest()) reflect(Op::conjugate, col, cols, b_, 0, nrhs_);
     }
     const Block triangle{0, 0, n_, n_};
     if (solves_) solve(triangle);
+    if (shape_.shortest()) multiply_by_q();
     plan.download(b_, {0, 0, m_, nrhs_});
-    if (!solves_) bring_home(triangle);
+    if (!solves_) bring_triangle_home(triangle);
     plan.after = order_of(plan);
   }
 
@@ -61,16 +67,28 @@ class Planner {
  private:
   enum { operand_a, operand_b, operand_r, nobodys = -1 };
 
-  void bring_home(const Block& triangle) {
-    plan.compute(copying(Part::upper, n_), {Plan::read(a_, triangle, Part::upper), written(r_, triangle)}, Scalar::one);
+  void bring_triangle_home(const Block& triangle) {
+    plan.compute(copying(n_, n_, Part::upper), {Plan::read(a_, triangle, Part::upper), written(r_, triangle)},
+                 Scalar::one);
     plan.download(r_, triangle);
   }
 
+  /// What nothing changes any more.
+  void bring_home(index col, index cols) {
+    const Block here{0, col, m_, cols};
+    if (!shape_.turned()) return plan.download(a_, here);
+    const Block there{col, 0, cols, m_};
+    plan.compute(turning(cols, m_), {Plan::read(a_, here), written(rows_, there)}, Scalar::one);
+    plan.download(rows_, there);
+  }
+
+  /// With R, or of the shortest solution with its adjoint.
   void solve(const Block& triangle) {
+    const Op adjoint = is_complex(precision_) ? Op::conjugate : Op::transpose;
     plan.compute(Trsm{.precision = precision_,
                       .side = Side::left,
                       .uplo = Uplo::upper,
-                      .trans = Op::none,
+                      .trans = shape_.shortest() ? adjoint : Op::none,
                       .unit = false,
                       .m = n_,
                       .n = nrhs_,
@@ -82,81 +100,118 @@ class Planner {
                  {Plan::read(a_, triangle, Part::upper), Plan::update(b_, {0, 0, n_, nrhs_})}, Scalar::one);
   }
 
+  /// From the last panel on, whose reflectors V has.
+  void multiply_by_q() {
+    for (index col = (n_ - 1) / panel_ * panel_; col >= 0; col -= panel_) {
+      const index cols = std::min(panel_, n_ - col);
+      if (col + cols < n_) make_reflectors(col, cols, true);
+      reflect(Op::none, col, cols, b_, 0, nrhs_);
+    }
+  }
+
   static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
 
-  Assign copying(Part part, index rows) const {
+  Assign copying(index rows, index cols, Part part = Part::whole) const {
     return {.precision = precision_,
             .part = part,
             .strict = false,
             .transposed = false,
             .m = rows,
-            .n = n_,
+            .n = cols,
             .below = 0,
             .A = nullptr,
             .lda = 0,
             .C = nullptr,
             .ldc = 0};
   }
+  Assign turning(index rows, index cols) const {
+    Assign adjoint = copying(rows, cols);
+    adjoint.transposed = adjoint.conjugated = true;
+    return adjoint;
+  }
 
   void bring() {
     const index width = panels_of_piece * panel_;
-    if (held_ && !solves_) {
+    if (shape_.turned()) {
+      const Block there{0, 0, n_, m_};
+      plan.upload(rows_, there);
+      plan.compute(turning(m_, n_), {Plan::read(rows_, there), written(a_, {0, 0, m_, n_})}, Scalar::one);
+    } else if (held_ && !solves_) {
       const Plan::Origin own{plan.add_own_area(operand_a), operand_a};
       const Block all{0, 0, m_, n_};
       plan.upload(own, all);
-      plan.compute(copying(Part::whole, m_), {Plan::read(own, all), written(a_, all)}, Scalar::one);
+      plan.compute(copying(m_, n_), {Plan::read(own, all), written(a_, all)}, Scalar::one);
     } else {
       for (index col = 0; col < n_; col += width) plan.upload(a_, {0, col, m_, std::min(width, n_ - col)});
     }
-    plan.upload(b_, {0, 0, m_, nrhs_});
+    plan.upload(b_, {0, 0, shape_.equations(), nrhs_});
+    if (shape_.equations() == m_) return;
+    // Below the right-hand sides zeros, as far from an identity's diagonal as they have columns.
+    const index rows = m_ - n_;
+    Assign zeros = copying(rows, nrhs_);
+    zeros.below = nrhs_;
+    plan.compute(zeros, {written(b_, {n_, 0, rows, nrhs_})}, Scalar::one);
   }
 
   /// V begins in its area's first row.
-  void factor(index col, index cols) {
-    plan.compute(panel_step(precision_, m_ - col, cols),
-                 {Plan::update(a_, {col, col, m_ - col, cols}), written(tau_, {col, 0, cols, 1}),
-                  written(v_, {0, 0, m_ - col, cols}), written(t_, {0, 0, cols, cols})},
-                 Scalar::one);
+  void make_reflectors(index col, index cols, bool factored) {
+    const AccessMode mode = factored ? AccessMode::read : AccessMode::write;
+    const Block panel{col, col, m_ - col, cols};
+    plan.compute(
+        panel_step(precision_, m_ - col, cols, factored),
+        {factored ? Plan::read(a_, panel) : Plan::update(a_, panel), Plan::access(tau_, {col, 0, cols, 1}, mode),
+         written(v_, {0, 0, m_ - col, cols}), written(t_, {0, 0, cols, cols})},
+        Scalar::one);
   }
 
-  /// Q^H of these columns' reflectors, on columns of x.
-  void reflect(index col, index cols, const Plan::Origin& x, index to, index to_cols) {
+  /// These columns' reflectors' Q, or Q^H, on columns of x.
+  void reflect(Op op, index col, index cols, const Plan::Origin& x, index to, index to_cols) {
     const Plan::Access v = Plan::read(v_, {0, 0, m_ - col, cols}), t = Plan::read(t_, {0, 0, cols, cols}),
                        c = Plan::update(x, {col, to, m_ - col, to_cols});
     const Block w{0, 0, cols, to_cols};
     plan.multiply(precision_, Scalar::one, Op::conjugate, v, Op::none, Plan::read(x, {col, to, m_ - col, to_cols}),
                   Scalar::zero, written(w_[0], w));
-    plan.multiply(precision_, Scalar::one, Op::conjugate, t, Op::none, Plan::read(w_[0], w), Scalar::zero,
-                  written(w_[1], w));
+    plan.multiply(precision_, Scalar::one, op, t, Op::none, Plan::read(w_[0], w), Scalar::zero, written(w_[1], w));
     plan.multiply(precision_, Scalar::minus_one, Op::none, v, Op::none, Plan::read(w_[1], w), Scalar::one, c);
   }
 
-  const index m_, n_, nrhs_, panel_;
+  const LeastSquaresShape shape_;
+  const index m_, n_, nrhs_, panel_;  ///< m_ x n_: what is factored, A or its adjoint
   const Precision precision_;
   const bool held_, solves_;  ///< A has memory of its own, which stays as it is unless the QR takes its place
-  Plan::Origin a_{}, b_{}, r_{}, tau_{}, v_{}, t_{}, w_[2]{};
+  Plan::Origin rows_{}, a_{}, b_{}, r_{}, tau_{}, v_{}, t_{}, w_[2]{};
 };
+
+template <class Make>
+bool fits(const LeastSquaresShape& shape, Precision precision, std::size_t memory, const Make& make) {
+  // Sizes that integers might not hold are not counted.
+  const double least = static_cast<double>(shape.longer()) * static_cast<double>(shape.order() + shape.nrhs) *
+                       static_cast<double>(element_size(precision));
+  return least <= static_cast<double>(memory) && make().bytes(element_size(precision)) <= memory;
+}
+
+Plan planned(const LeastSquaresShape& shape, Precision precision, bool a_in_place, bool solves) {
+  Planner planner(shape, precision, a_in_place, solves);
+  planner.make_steps();
+  return std::move(planner.plan);
+}
 
 }  // namespace
 
 bool least_squares_fits(index m, index n, index nrhs, Precision precision, std::size_t memory) {
-  // Sizes that integers might not hold are not counted.
-  const double least =
-      static_cast<double>(m) * static_cast<double>(n + nrhs) * static_cast<double>(element_size(precision));
-  return least <= static_cast<double>(memory) &&
-         plan_least_squares(m, n, nrhs, precision).bytes(element_size(precision)) <= memory;
+  return fits({m, n, nrhs}, precision, memory, [&] { return plan_least_squares(m, n, nrhs, precision); });
+}
+
+bool gels_fits(const LeastSquaresShape& shape, Precision precision, std::size_t memory) {
+  return fits(shape, precision, memory, [&] { return plan_gels(shape, precision); });
 }
 
 Plan plan_least_squares(index m, index n, index nrhs, Precision precision, bool a_in_place) {
-  Planner planner(m, n, nrhs, precision, a_in_place, false);
-  planner.make_steps();
-  return std::move(planner.plan);
+  return planned({m, n, nrhs}, precision, a_in_place, false);
 }
 
-Plan plan_gels(index m, index n, index nrhs, Precision precision, bool a_in_place) {
-  Planner planner(m, n, nrhs, precision, a_in_place, true);
-  planner.make_steps();
-  return std::move(planner.plan);
+Plan plan_gels(const LeastSquaresShape& shape, Precision precision, bool a_in_place) {
+  return planned(shape, precision, a_in_place, true);
 }
 
 }  // namespace blaslift

@@ -18,27 +18,38 @@ def stay(s: Setting, what: str, reason: str, drivers: tuple[str, ...] = DRIVERS,
     return [error for driver in drivers for error in as_underneath(s, (what, driver), reason, modes, "least_squares", FORCED)]
 
 
+def verified(s: Setting, what: str, driver: str) -> list[str]:
+    """All such calls are routed, twice with the same bits, and right by verification, with and without copies."""
+    errors = []
+    for mode in ("off", "always"):
+        run = s.run("least_squares", what, driver, settings=FORCED | {"BLASLIFT_VERIFY": "all", "BLASLIFT_RESIDENCY": mode})
+        errors += labelled(f"{what} {driver}, copies {mode}", verdict_errors(run))
+        for name, calls in told(run).items():
+            checked = run.reports[0]["routines"][name]["verified"]
+            if checked["wrong"] or checked["checked"] != calls or checked["repeated"] != calls:
+                errors.append(f"{name} {what}, copies {mode}: {checked} of {calls}, {run.reports[0]['worst'][:3]}")
+    return errors
+
+
+def least_squares_vectors(s: Setting) -> list[str]:
+    """gelss leaves right singular vectors in A, however many columns A has."""
+    return verified(s, "vectors", "gelss")
+
+
 def least_squares_wide(s: Setting) -> list[str]:
-    """More columns than rows are for the library underneath, but for gelsd (suite.gelsd)."""
-    return stay(s, "wide", harness.OF_COLUMNS, ("gels", "gelsy", "gelss"))
+    """gelsy's pivots of more columns than rows are for the library underneath."""
+    return stay(s, "wide", harness.OF_COLUMNS, ("gelsy",))
 
 
 def least_squares_condition(s: Setting) -> list[str]:
     """The shortest solutions with a wide and badly conditioned matrix, or one without full rank, are right by verification, too."""
-    errors = []
-    for mode in ("off", "always"):
-        run = s.run("least_squares", "condition", "gelsd", settings=FORCED | {"BLASLIFT_VERIFY": "all", "BLASLIFT_RESIDENCY": mode})
-        errors += verdict_errors(run)
-        for name, calls in told(run).items():
-            checked = run.reports[0]["routines"][name]["verified"]
-            if checked["wrong"] or checked["checked"] != calls or checked["repeated"] != calls:
-                errors.append(f"{name}, copies {mode}: {checked} of {calls}, {run.reports[0]['worst'][:3]}")
-    return errors
+    return [error for driver in ("gels", "gelsd", "gelss") for error in verified(s, "condition", driver)]
 
 
 def least_squares_adjoint(s: Setting) -> list[str]:
-    """With A^H in A's place, which has more columns than rows then, gels is the library's underneath."""
-    return stay(s, "adjoint", harness.OF_COLUMNS, ("gels",))
+    """With A^H in A's place gels is routed, and right by verification: whatever A's shape is, also where of more unknowns than
+    equations A is badly conditioned, or has not full rank."""
+    return verified(s, "adjoint", "gels")
 
 
 def least_squares_singular(s: Setting) -> list[str]:
@@ -85,4 +96,4 @@ def least_squares_inside(s: Setting) -> list[str]:
     return errors
 
 
-PROMISES = (least_squares_wide, least_squares_condition, least_squares_adjoint, least_squares_singular, least_squares_scaled, least_squares_not_finite, least_squares_elsewhere, least_squares_inside)
+PROMISES = (least_squares_vectors, least_squares_wide, least_squares_condition, least_squares_adjoint, least_squares_singular, least_squares_scaled, least_squares_not_finite, least_squares_elsewhere, least_squares_inside)

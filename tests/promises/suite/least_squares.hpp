@@ -1,5 +1,5 @@
-// What least squares by all of LAPACK's drivers have in common: what may be off, and the call.  Matrices with more
-// columns than rows are gelsd's alone: with the others' they stay (least_squares.py).
+// What least squares by all of LAPACK's drivers have in common: what may be off, and the call.  gelsy has no matrices
+// with more columns than rows: these stay (least_squares.py).
 #pragma once
 #include <algorithm>
 #include <cmath>
@@ -23,7 +23,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   static constexpr index largest = 32;
   static std::string name() { return named<T>(pivots ? "gelsy" : halves ? "gelsd" : full_rank ? "gels" : "gelss"); }
 
-  char trans = 'N';  ///< of gels
+  char trans;  ///< of gels
   index one, other;
   bool wide;
   index m, n, k, longer, nrhs;  ///< k: the shorter side
@@ -39,9 +39,10 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   Info info;
 
   explicit LeastSquares(Draw& draw)
-      : one(draw.size()),
+      : trans(full_rank && draw.pick(2) == 1 ? adjoint_letter : 'N'),
+        one(draw.size()),
         other(draw.size()),
-        wide(halves && draw.pick(3) == 1),
+        wide(!pivots && draw.pick(full_rank ? 2 : 3) == 1),
         m(draw.nothing(0) || (wide && draw.nothing(1)) ? 0
           : wide                                       ? std::min(one, other)
                                                        : std::max(one, other)),
@@ -67,7 +68,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     A.use([nothing](index, index) { return nothing ? unused : updated; });
     // Where A has no columns, gels makes B zero.
     // Below b there is room for x.
-    B.use([nothing, rows = m](index i, index) {
+    B.use([nothing, rows = equations()](index i, index) {
       return nothing ? (full_rank ? written : unused) : i < rows ? updated : written;
     });
     jpvt.use([nothing](index, index) { return nothing ? unused : updated; });
@@ -83,7 +84,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     return all;
   }
   std::string describe() const override {
-    return text(name(), "m=%ld n=%ld nrhs=%ld rcond=%g", long(m), long(n), long(nrhs), double(rcond));
+    return text(name(), "trans=%c m=%ld n=%ld nrhs=%ld rcond=%g", trans, long(m), long(n), long(nrhs), double(rcond));
   }
 
   void prepare(Draw& draw) override {
@@ -97,6 +98,13 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     for (index j = 0; pivots && j < n; ++j) jpvt.set(j, !deficient && draw.below(5) == 0 ? 3 : 0);
   }
 
+  static constexpr char adjoint_letter = is_complex<T> ? 'C' : 'T';
+  bool adjoint() const { return trans == adjoint_letter; }
+  index equations() const { return adjoint() ? n : m; }
+  index unknowns() const { return adjoint() ? m : n; }
+  /// There are more unknowns than equations.
+  bool shortest() const { return equations() < unknowns(); }
+
   // As the drivers have it.
   static constexpr index smallest = 25;
   index levels() const {
@@ -106,7 +114,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     return parts;
   }
   index least_work() const {
-    if (full_rank) return std::max<index>(1, n + std::max(n, nrhs));
+    if (full_rank) return std::max<index>(1, k + std::max(k, nrhs));
     // Of reals gelsy itself accepts less, with which its geqp3 fails.
     if (pivots && !is_complex<T>) return n == 0 ? 1 : n + std::max(3 * n + 1, n + nrhs);
     if (pivots) return n + std::max({2 * n, n + 1, n + nrhs});
@@ -117,11 +125,11 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
       const index of_halves = 9 * k + 2 * k * smallest + 8 * k * levels() + k * nrhs + (smallest + 1) * (smallest + 1);
       return 3 * std::max<index>(1, k) + std::max({of_side, nrhs, of_halves});
     }
-    if (n == 0) return 1;
-    return is_complex<T> ? 2 * n + std::max(nrhs, m) : std::max({3 * n + rows, 3 * n + nrhs, 5 * n});
+    if (k == 0) return 1;
+    return is_complex<T> ? 2 * k + std::max(nrhs, longer) : std::max({3 * k + (wide ? n : rows), 3 * k + nrhs, 5 * k});
   }
   index least_rwork() const {
-    if (!halves) return std::max<index>(1, (pivots ? 2 : 5) * n);
+    if (!halves) return std::max<index>(1, (pivots ? 2 : 5) * k);
     return 10 * k + 2 * k * smallest + 8 * k * levels() + 3 * smallest * nrhs +
            std::max((smallest + 1) * (smallest + 1), k * (1 + nrhs) + 2 * nrhs);
   }
@@ -153,11 +161,13 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     if (!full_rank && (m == 0 || n == 0)) judge.check("rank is not 0", rank[0] == 0);
     if (m == 0 || n == 0) return;
     if (!judge.in_device_memory) judge.check("work(1) is too small", std::real(work(0, 0)) >= Real<T>(told_least()));
-    std::vector<Wide<T>> matrix(static_cast<std::size_t>(m * n));
-    const auto a = [&](index i, index j) -> Wide<T>& { return matrix[static_cast<std::size_t>(i + j * m)]; };
+    const index rows = equations(), cols = unknowns();
+    std::vector<Wide<T>> matrix(static_cast<std::size_t>(m * n));  // or its adjoint
+    const auto a = [&](index i, index j) -> Wide<T>& { return matrix[static_cast<std::size_t>(i + j * rows)]; };
     long double squares = 0;
-    for (index j = 0; j < n; ++j)
-      for (index i = 0; i < m; ++i) squares += std::norm(a(i, j) = widen(was.A(i, j)));
+    for (index j = 0; j < cols; ++j)
+      for (index i = 0; i < rows; ++i)
+        squares += std::norm(a(i, j) = adjoint() ? promises::conjugate<T>(widen(was.A(j, i))) : widen(was.A(i, j)));
     const long double few = 8 * unit<T>(longer), size = std::sqrt(squares);
     const std::vector<long double> due = singular_values_of(a);
     // gelsy's estimates of condition may be off by the order.
@@ -176,35 +186,35 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
           static_cast<double>(std::fabs(static_cast<long double>(s(i, 0)) - due[static_cast<std::size_t>(i)])),
           static_cast<double>(few * size));
     if (pivots) check_pivots(was, judge);
-    if (full_rank) check_r(a, squares, judge);
-    if (by == By::iterations) check_vectors(matrix, due, few, size, judge);
+    if (full_rank) check_triangle(was, squares, judge);
+    if (by == By::iterations && leaves_vectors()) check_vectors(matrix, due, few, size, judge);
     const long double left_out = found < k ? due[static_cast<std::size_t>(found)] * off : 0;
     for (index j = 0; j < nrhs; ++j) {
       long double of_x = 0, of_b = 0, of_rest = 0, below = 0, of_gradient = 0;
-      for (index i = 0; i < n; ++i) of_x += std::norm(widen(B(i, j)));
+      for (index i = 0; i < cols; ++i) of_x += std::norm(widen(B(i, j)));
       std::vector<Wide<T>> rest;
-      for (index i = 0; i < m; ++i) {
+      for (index i = 0; i < rows; ++i) {
         Sum<T> sum;
         sum.add(widen(was.B(i, j)), Wide<T>(1));
-        for (index q = 0; q < n; ++q) sum.add(-a(i, q), widen(B(q, j)));
+        for (index q = 0; q < cols; ++q) sum.add(-a(i, q), widen(B(q, j)));
         rest.push_back(sum.value);
         of_rest += std::norm(sum.value);
         of_b += std::norm(widen(was.B(i, j)));
-        if (i >= n) below += std::norm(widen(B(i, j)));
+        if (i >= cols) below += std::norm(widen(B(i, j)));
       }
-      for (index q = 0; q < n; ++q) {
+      for (index q = 0; q < cols; ++q) {
         Sum<T> sum;
-        for (index i = 0; i < m; ++i) sum.add(promises::conjugate<T>(a(i, q)), rest[static_cast<std::size_t>(i)]);
+        for (index i = 0; i < rows; ++i) sum.add(promises::conjugate<T>(a(i, q)), rest[static_cast<std::size_t>(i)]);
         of_gradient += std::norm(sum.value);
       }
       const long double x = std::sqrt(of_x), all = size * x + std::sqrt(of_b);
       judge.at_most("A^H (b - A x)", static_cast<double>(std::sqrt(of_gradient)),
                     static_cast<double>(few * size * all + left_out * all));
-      if (found == k && !pivots && !wide)
+      if (found == k && !pivots && !shortest())
         judge.at_most("what is below x", static_cast<double>(std::fabs(std::sqrt(below) - std::sqrt(of_rest))),
                       static_cast<double>(few * all));
       // Of all solutions the shortest has the same there; and nothing that A maps to zero.
-      if (wide)
+      if (shortest())
         judge.at_most(
             "x is not the shortest", static_cast<double>(beside_rows(a, j)),
             static_cast<double>(few * due[0] / due[static_cast<std::size_t>(std::clamp<index>(found, 1, k) - 1)] * x));
@@ -219,7 +229,7 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
   std::vector<long double> singular_values_of(const Element& a) const {
     std::vector<Wide<T>> columns;
     for (index j = 0; j < k; ++j)
-      for (index i = 0; i < longer; ++i) columns.push_back(wide ? promises::conjugate<T>(a(j, i)) : a(i, j));
+      for (index i = 0; i < longer; ++i) columns.push_back(shortest() ? promises::conjugate<T>(a(j, i)) : a(i, j));
     return singular_values<T>(columns, longer, k);
   }
 
@@ -231,8 +241,8 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
       for (int pass = 0; pass < 2; ++pass)
         for (const auto& q : basis) {
           Wide<T> sum(0);
-          for (index i = 0; i < n; ++i) sum += promises::conjugate<T>(q[std::size_t(i)]) * v[std::size_t(i)];
-          for (index i = 0; i < n; ++i) v[std::size_t(i)] -= sum * q[std::size_t(i)];
+          for (index i = 0; i < unknowns(); ++i) sum += promises::conjugate<T>(q[std::size_t(i)]) * v[std::size_t(i)];
+          for (index i = 0; i < unknowns(); ++i) v[std::size_t(i)] -= sum * q[std::size_t(i)];
         }
       return v;
     };
@@ -241,16 +251,16 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
       for (const Wide<T>& x : v) squares += std::norm(x);
       return std::sqrt(squares);
     };
-    for (index row = 0; row < m - deficient; ++row) {
+    for (index row = 0; row < k - deficient; ++row) {
       std::vector<Wide<T>> v;
-      for (index i = 0; i < n; ++i) v.push_back(promises::conjugate<T>(a(row, i)));
+      for (index i = 0; i < unknowns(); ++i) v.push_back(promises::conjugate<T>(a(row, i)));
       v = rest_of(std::move(v));
       const Wide<T> size(static_cast<Real<Wide<T>>>(length(v)));
       for (Wide<T>& x : v) x /= size;
       basis.push_back(std::move(v));
     }
     std::vector<Wide<T>> x;
-    for (index i = 0; i < n; ++i) x.push_back(widen(B(i, column)));
+    for (index i = 0; i < unknowns(); ++i) x.push_back(widen(B(i, column)));
     return length(rest_of(std::move(x)));
   }
 
@@ -269,23 +279,28 @@ struct LeastSquares : Routine<LeastSquares<T, by>> {
     }
   }
 
-  /// R^H R = A^H A of the R in A's upper triangle.
-  template <class Element>
-  void check_r(const Element& a, long double squares, Judge& judge) const {
-    for (index j = 0; j < n; ++j)
+  /// R^H R = A^H A of the R in A's upper triangle, or L L^H = A A^H of the L in its lower one.
+  void check_triangle(const LeastSquares& was, long double squares, Judge& judge) const {
+    const auto column = [this](const Matrix<T>& x, index i, index j) {
+      return m < n ? promises::conjugate<T>(widen(x(j, i))) : widen(x(i, j));
+    };
+    for (index j = 0; j < k; ++j)
       for (index q = 0; q <= j; ++q) {
         Sum<T> sum;
-        for (index i = 0; i < m; ++i) sum.add(promises::conjugate<T>(a(i, q)), a(i, j));
-        for (index i = 0; i <= q; ++i) sum.add(-promises::conjugate<T>(widen(A(i, q))), widen(A(i, j)));
-        judge.at_most("R^H R is not A^H A", static_cast<double>(std::abs(sum.value)),
-                      static_cast<double>(8 * unit<T>(m) * squares));
+        for (index i = 0; i < longer; ++i) sum.add(promises::conjugate<T>(column(was.A, i, q)), column(was.A, i, j));
+        for (index i = 0; i <= q; ++i) sum.add(-promises::conjugate<T>(column(A, i, q)), column(A, i, j));
+        judge.at_most("the triangle is not A's", static_cast<double>(std::abs(sum.value)),
+                      static_cast<double>(8 * unit<T>(longer) * squares));
       }
   }
+
+  /// Whether the library's gelss does as it is documented: with an LQ of many columns first it leaves that in A.
+  bool leaves_vectors() const { return !wide || n < static_cast<index>(static_cast<float>(m) * 1.6f); }
 
   /// Right singular vectors in A's first rows.
   void check_vectors(const std::vector<Wide<T>>& matrix, const std::vector<long double>& due, long double few,
                      long double size, Judge& judge) const {
-    for (index q = 0; q < n; ++q) {
+    for (index q = 0; q < k; ++q) {
       for (index p = 0; p <= q; ++p) {
         Sum<T> sum;
         for (index i = 0; i < n; ++i) sum.add(widen(A(p, i)), promises::conjugate<T>(widen(A(q, i))));

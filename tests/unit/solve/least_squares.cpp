@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "impl/qr/lq_plan.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "impl/solve/least_squares_plan.hpp"
 #include "tests/precisions.hpp"
@@ -146,39 +147,186 @@ TYPED_TEST(LeastSquaresExecute, AFaultAtEveryOperationLeavesAllAsItWas) {
   EXPECT_GT(struck, 50);
 }
 
-/// X in B's first rows, and A's QR in its place: R^H R = A^H A, and R X = Q^H B.
-TYPED_TEST(LeastSquaresExecute, OfFullRankIsSolvedWithTheQrInItsPlace) {
+/// A call of gels, with a matrix of a condition that is no matter.
+template <class T>
+struct FullRank {
+  LeastSquaresShape shape;
+  Matrix<T> A0, A, B0, B;
+
+  FullRank(Random& r, unsigned seed)
+      : shape(drawn(r, seed)),
+        A0(shape.m, shape.n, r.up_to(4) - 1),
+        A(A0),
+        B0(shape.longer(), shape.nrhs, r.up_to(3) - 1),
+        B(B0) {
+    A0.random(seed);
+    B0.random(seed + 1);
+    for (index i = 0; i < shape.order(); ++i) A0(i, i) += scalar<T>(static_cast<double>(shape.order()), 0);
+    for (index j = 0; j < shape.nrhs; ++j)  // not read
+      for (index i = shape.equations(); i < shape.longer(); ++i) fill_with_canaries(&B0(i, j), sizeof(T));
+    reset();
+  }
+  static LeastSquaresShape drawn(Random& r, unsigned seed) {
+    const index order = seed % 12 == 5 ? 2 * least_squares_panel + r.up_to(20) : r.up_to(14),
+                longer = order + (seed % 5 == 2 ? 0 : r.below(30));
+    const bool wide = r.below(2) == 1;
+    return {wide ? order : longer, wide ? longer : order, r.up_to(5), r.below(2) == 1};
+  }
+  void reset() { A = A0, B = B0; }
+
+  Plan plan(bool in_place = false) const {
+    Plan plan = plan_gels(shape, precision_of<T>, in_place);
+    EXPECT_EQ(check(plan), "") << text() << "\n" << to_string(plan);
+    return plan;
+  }
+  PlanOutcome run(const Plan& plan, Lane& lane, bool in_place = false) {
+    CallOperand<T> a{A.data(), A.ld()};
+    if (in_place) a.placed = {.device = A.data(), .ld = A.ld(), .in_place = true};
+    return run_leased<T>(plan, {a, {B.data(), B.ld()}}, {}, lane);
+  }
+  std::string text() const {
+    return std::to_string(shape.m) + " x " + std::to_string(shape.n) + (shape.adjoint ? " C, " : ", ") +
+           std::to_string(shape.nrhs) + " right-hand sides";
+  }
+
+  static long double length(const std::vector<Number>& x) {
+    long double squares = 0;
+    for (const Number& e : x) squares += std::norm(e);
+    return std::sqrt(squares);
+  }
+  static Number dot(const std::vector<Number>& x, const std::vector<Number>& y) {
+    Number sum = 0;
+    for (std::size_t i = 0; i < x.size(); ++i) sum += std::conj(x[i]) * y[i];
+    return sum;
+  }
+  /// Of M = A, or of its adjoint, which is what equations are made of.
+  Number element(index i, index j) const { return shape.adjoint ? std::conj(number(A0(j, i))) : number(A0(i, j)); }
+
+  /// The residual is orthogonal to M's columns and as long as what is behind X; and X is in the span of M's rows.
+  void expect_right() const {
+    const index rows = shape.equations(), cols = shape.m + shape.n - rows;
+    const long double unit = 8 * static_cast<long double>(rows + cols) * std::numeric_limits<Real<T>>::epsilon();
+    long double squares = 0;
+    std::vector<std::vector<Number>> columns(static_cast<std::size_t>(cols)), basis;
+    for (index j = 0; j < cols; ++j)
+      for (index i = 0; i < rows; ++i) {
+        columns[static_cast<std::size_t>(j)].push_back(element(i, j));
+        squares += std::norm(element(i, j));
+      }
+    const long double size = std::sqrt(squares);
+    for (index i = 0; rows < cols && i < rows; ++i) {
+      std::vector<Number> row;
+      for (index j = 0; j < cols; ++j) row.push_back(std::conj(element(i, j)));
+      remove(basis, row);
+      const long double of_row = length(row);
+      for (Number& e : row) e /= of_row;
+      basis.push_back(row);
+    }
+    for (index q = 0; q < shape.nrhs; ++q) {
+      std::vector<Number> x, rest, behind;
+      for (index j = 0; j < cols; ++j) x.push_back(number(B(j, q)));
+      for (index i = cols; i < rows; ++i) behind.push_back(number(B(i, q)));
+      long double of_b = 0;
+      for (index i = 0; i < rows; ++i) {
+        Number sum = number(B0(i, q));
+        of_b += std::norm(sum);
+        for (index j = 0; j < cols; ++j) sum -= element(i, j) * x[static_cast<std::size_t>(j)];
+        rest.push_back(sum);
+      }
+      const long double all = size * length(x) + std::sqrt(of_b);
+      for (const auto& column : columns) ASSERT_LE(std::abs(dot(column, rest)), unit * size * all) << text();
+      ASSERT_LE(std::fabs(length(rest) - length(behind)), unit * all) << text();  // which is nothing but of more rows
+      if (rows >= cols) continue;
+      const long double of_x = length(x);
+      remove(basis, x);
+      ASSERT_LE(length(x), 8 * unit * of_x) << text();
+    }
+    ASSERT_TRUE(A.canaries_intact() && B.canaries_intact()) << text();
+  }
+  /// Twice: what is left of the first time is orthogonal to roundings.
+  static void remove(const std::vector<std::vector<Number>>& basis, std::vector<Number>& x) {
+    for (int pass = 0; pass < 2; ++pass)
+      for (const auto& q : basis) {
+        const Number part = dot(q, x);
+        for (std::size_t i = 0; i < x.size(); ++i) x[i] -= part * q[i];
+      }
+  }
+
+  /// In A are R of A^H A = R^H R, or with more columns than rows what gelqf leaves.
+  void expect_factors() const {
+    if (shape.turned()) {
+      Matrix<T> factored = A0;
+      std::vector<T> tau(static_cast<std::size_t>(shape.m));
+      Shuffled lane(1);
+      const Plan lq = plan_lq({shape.m, shape.n, shape.m, false}, precision_of<T>);
+      ASSERT_EQ(run_leased<T>(lq, {{factored.data(), factored.ld()}, {tau.data(), shape.m}}, {}, lane).status,
+                Status::done);
+      ASSERT_TRUE(factored == A) << text();
+      return;
+    }
+    const long double unit = 8 * static_cast<long double>(shape.m) * std::numeric_limits<Real<T>>::epsilon();
+    for (index j = 0; j < shape.n; ++j)
+      for (index q = 0; q <= j; ++q) {
+        Number sum = 0;
+        long double of_j = 0, of_q = 0;
+        for (index i = 0; i < shape.m; ++i) {
+          sum += std::conj(number(A0(i, q))) * number(A0(i, j));
+          of_j += std::norm(number(A0(i, j))), of_q += std::norm(number(A0(i, q)));
+        }
+        for (index i = 0; i <= q; ++i) sum -= std::conj(number(A(i, q))) * number(A(i, j));
+        ASSERT_LE(std::abs(sum), unit * std::sqrt(of_j * of_q)) << text();
+      }
+  }
+};
+
+TYPED_TEST(LeastSquaresExecute, OfFullRankIsSolvedInEveryOrderWithTheSameBits) {
   using T = TypeParam;
   Random r(4);
-  for (unsigned round = 0; round < 40; ++round) {
-    Tall<T> x(r, round, round % 20 == 7 ? 2 * least_squares_panel : 12);
+  int shapes[2][3] = {}, panels = 0;
+  for (unsigned round = 0; round < 72; ++round) {
+    FullRank<T> x(r, round);
+    const LeastSquaresShape& shape = x.shape;
+    ++shapes[shape.adjoint][shape.m < shape.n ? 0 : shape.m == shape.n ? 1 : 2];
+    panels += shape.order() > 2 * least_squares_panel;
     const bool in_place = round % 3 == 1;
-    const Plan plan = plan_gels(x.m, x.n, x.nrhs, precision_of<T>, in_place);
-    ASSERT_EQ(check(plan), "") << x.text() << "\n" << to_string(plan);
-    Shuffled lane(round);
-    CallOperand<T> a{x.A.data(), x.A.ld()};
-    if (in_place) a.placed = {.device = x.A.data(), .ld = x.A.ld(), .in_place = true};
-    const PlanOutcome outcome = run_leased<T>(plan, {a, {x.B.data(), x.B.ld()}}, {}, lane);
-    ASSERT_EQ(outcome.status, Status::done);
-    for (index j = 0; j < x.n; ++j)
-      for (index i = 0; i <= j; ++i) x.R(i, j) = x.A(i, j);
-    for (index q = 0; q < x.nrhs; ++q) {  // back to Q^H B
-      std::vector<Number> first;
-      for (index i = 0; i < x.n; ++i) {
-        Number sum = 0;
-        for (index j = i; j < x.n; ++j) sum += number(x.A(i, j)) * number(x.B(j, q));
-        first.push_back(sum);
+    const Plan plan = x.plan(in_place);
+    Matrix<T> first_a = x.A, first_b = x.B;
+    for (unsigned seed = 0; seed < 3; ++seed) {
+      x.reset();
+      Shuffled lane(seed);
+      const PlanOutcome outcome = x.run(plan, lane, in_place);
+      ASSERT_EQ(outcome.status, Status::done);
+      const index in = (in_place ? 0 : shape.m * shape.n) + shape.equations() * shape.nrhs,
+                  out = (in_place ? 0 : shape.m * shape.n) + shape.longer() * shape.nrhs;
+      EXPECT_EQ(outcome.bytes_in, static_cast<double>(in) * sizeof(T));
+      EXPECT_EQ(outcome.bytes_out, static_cast<double>(out) * sizeof(T));
+      if (seed == 0) {  // the others have its bits
+        x.expect_right();
+        x.expect_factors();
+        if (testing::Test::HasFatalFailure()) return;
+        first_a = x.A, first_b = x.B;
       }
-      for (index i = 0; i < x.n; ++i) {
-        const Number& value = first[static_cast<std::size_t>(i)];
-        x.B(i, q) = scalar<T>(static_cast<double>(value.real()), static_cast<double>(value.imag()));
-      }
+      ASSERT_TRUE(x.A == first_a && x.B == first_b) << "other bits: " << x.text();
     }
-    ASSERT_TRUE(x.A.canaries_intact()) << x.text();
-    x.A = x.A0;
-    x.expect_right();
+  }
+  for (const auto& of_both : shapes)
+    for (const int count : of_both) EXPECT_GT(count, 2);
+  EXPECT_GT(panels, 3);
+}
+
+TYPED_TEST(LeastSquaresExecute, OfFullRankAFaultAtEveryOperationLeavesAllAsItWas) {
+  using T = TypeParam;
+  Random r(6);
+  int struck = 0;
+  for (unsigned round = 0; round < 11; ++round) {
+    FullRank<T> x(r, 126 + round);  // of one panel each
+    const Plan plan = x.plan();
+    struck += with_each_operation_failing([&] { x.reset(); }, [&](Lane& lane) { return x.run(plan, lane); },
+                                          [&] { x.expect_right(); },
+                                          [&] { ASSERT_TRUE(x.A == x.A0 && x.B == x.B0) << x.text(); });
     if (testing::Test::HasFatalFailure()) return;
   }
+  EXPECT_GT(struck, 60);
 }
 
 TEST(LeastSquaresFits, WithAllOfItOrNotAtAll) {
@@ -186,13 +334,21 @@ TEST(LeastSquaresFits, WithAllOfItOrNotAtAll) {
   EXPECT_TRUE(least_squares_fits(1000, 100, 3, Precision::d, all));
   EXPECT_FALSE(least_squares_fits(1000, 100, 3, Precision::d, all - 1));
   EXPECT_FALSE(least_squares_fits((index{1} << 31) - 1, 1000000, 1, Precision::z, std::size_t{1} << 40));
+  for (const LeastSquaresShape& shape : {LeastSquaresShape{1000, 100, 3}, LeastSquaresShape{100, 1000, 3, true}}) {
+    const std::size_t of_gels = plan_gels(shape, Precision::d).bytes(8);
+    EXPECT_GT(of_gels, (shape.turned() ? 2 : 1) * std::size_t{8} * 1000 * 100);
+    EXPECT_TRUE(gels_fits(shape, Precision::d, of_gels));
+    EXPECT_FALSE(gels_fits(shape, Precision::d, of_gels - 1));
+  }
+  EXPECT_FALSE(gels_fits({1000000, (index{1} << 31) - 1, 1}, Precision::z, std::size_t{1} << 40));
 }
 
 /// Where an H100's CPU takes seconds, the first call opens the device; a square matrix's R is as much work as itself.
 TEST(LeastSquaresCost, GoesWhereRIsLittleBesideA) {
   const Profile profile = built_in_profile("sm_90");
-  const auto route = [&](Routine routine, index m, index n, DeviceState state = DeviceState::unopened) {
-    const Problem p = counted({.routine = routine, .element = Element::d, .m = m, .n = n, .k = 1});
+  const auto route = [&](Routine routine, index m, index n, DeviceState state = DeviceState::unopened,
+                         bool adjoint = false) {
+    const Problem p = counted({.routine = routine, .element = Element::d, .m = m, .n = n, .k = 1, .adjoint = adjoint});
     const Facts facts{
         .device = state, .profile = &profile, .cpu_rate = family_of(routine).cpu_rate(p, profile), .slowdown = 1};
     return decide(p, facts, {.on = true, .measuring = false, .forced = false, .fixed = false}).route;
@@ -205,6 +361,14 @@ TEST(LeastSquaresCost, GoesWhereRIsLittleBesideA) {
   EXPECT_EQ(route(Routine::dgelsy, 20000, 2000), Route::device);
   EXPECT_EQ(route(Routine::dgelsd, 1000, 200000), Route::device);
   EXPECT_EQ(route(Routine::dgelsd, 2000, 2001, DeviceState::ready), Route::cpu);
+  EXPECT_EQ(route(Routine::dgelss, 1000, 200000), Route::device);
+  EXPECT_EQ(route(Routine::dgelss, 2000, 2001, DeviceState::ready), Route::cpu);
+  for (const bool adjoint : {false, true}) {
+    EXPECT_EQ(route(Routine::dgels, 1000, 200000, DeviceState::unopened, adjoint), Route::device);
+    EXPECT_EQ(route(Routine::dgels, 200000, 1000, DeviceState::unopened, adjoint), Route::device);
+    EXPECT_EQ(route(Routine::dgels, 4000, 4001, DeviceState::ready, adjoint), Route::device);
+    EXPECT_EQ(route(Routine::dgels, 200, 300, DeviceState::ready, adjoint), Route::cpu);
+  }
 }
 
 /// Fixed decisions know nothing of how long calls have taken.
