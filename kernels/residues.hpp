@@ -42,8 +42,11 @@ BLASLIFT_BOTH constexpr int modulus(int l) {
 template <class R>
 inline constexpr int count_of = std::is_same_v<R, float> ? 7 : 15;
 
-/// Sums of so many products of residues stay in 32 bits.
-inline constexpr index most_k = 130000;
+/// Sums of so many products of residues stay in 32 bits, also if they begin with a sum that was reduced.  A multiple of
+/// what INT8 products are fast with.
+inline constexpr index most_in_a_sum = 129920;
+/// What grids of the kernels that split operands have room for.
+inline constexpr index most_k = 8000000;
 
 template <int count>
 constexpr uint128 product_of_moduli() {

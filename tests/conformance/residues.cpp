@@ -102,6 +102,17 @@ TYPED_TEST(Residues, HaveTheDefinitionsBits) {
       }
 }
 
+TYPED_TEST(Residues, OfMoreOfKThanASumHasRoomFor) {
+  using T = TypeParam;
+  using residues::most_in_a_sum;
+  for (const index k : {most_in_a_sum, most_in_a_sum + 1, 2 * most_in_a_sum + 31}) {
+    Problem<T> p(Op::transpose, Op::none, 5, 3, k, scalar<T>(-0.5, 0.25), scalar<T>(0.7, -0.3));
+    Run<T> products{p, Tile::bytes(precision_of<T>, 5, 3)};
+    ASSERT_TRUE(products.run() == products.expected()) << describe(p.args());
+    ASSERT_FALSE(products.declined) << describe(p.args());
+  }
+}
+
 TYPED_TEST(Residues, MayBeSplitForSeveralProducts) {
   using T = TypeParam;
   Problem<T> p(Op::none, Op::none, 50, 70, 90, scalar<T>(-0.5, 0.25), scalar<T>(0.7, -0.3));

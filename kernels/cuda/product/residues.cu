@@ -345,9 +345,15 @@ struct Join<15> {
   }
 };
 
-/// Of a sum of products of residues, less than 1.5 p large: the quotient is off by less than one, up to k = 130,000.
+/// Of a sum of products of residues, less than 1.5 p large: the quotient is off by less than one, up to most_in_a_sum.
 __device__ inline int reduced(int sum, int p) {
   return sum - p * __float2int_rn(static_cast<float>(sum) * (1.0f / static_cast<float>(p)));
+}
+
+/// Makes room for the products of more of k.
+__global__ __launch_bounds__(threads) void reduce(int* sums, index count, int p) {
+  const index i = blockIdx.x * static_cast<index>(threads) + threadIdx.x;
+  if (i < count) sums[i] = reduced(sums[i], p);
 }
 
 /// Sums of products of residues of one element of C, those of other planes `plane` apart, put together.
@@ -510,14 +516,18 @@ ResiduesStarted multiply(const GemmByResidues& p, cublasHandle_t handle, cudaStr
     for (index i = 0; i < p.m; i += tile.rows) {
       const index rows = std::min(tile.rows, p.m - i), cols = std::min(tile.cols, p.n - j), ld = Tile::rounded_up(rows),
                   wide = Tile::rounded_up(cols), plane = ld * wide;
-      for (int l = 0; l < count_in(p.precision) * parts_split(p.precision); ++l) {  // a batch has slower kernels
-        started.status = cublasGemmEx_64(
-            handle, CUBLAS_OP_T, CUBLAS_OP_N, ld, wide, a.planes.padded, &one,
-            a.planes.at + l * a.planes.plane + (p.first_a + i) * a.planes.padded, CUDA_R_8I, a.planes.padded,
-            b.planes.at + l * b.planes.plane + (p.first_b + j) * b.planes.padded, CUDA_R_8I, b.planes.padded, &zero,
-            sums + l * plane, CUDA_R_32I, ld, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT);
-        if (started.status != CUBLAS_STATUS_SUCCESS) return started;
-      }
+      for (int l = 0; l < count_in(p.precision) * parts_split(p.precision); ++l)  // a batch has slower kernels
+        for (index h = 0; h < a.planes.padded; h += most_in_a_sum) {
+          if (h > 0)
+            reduce<<<blocks(plane, threads), threads, 0, stream>>>(sums + l * plane, plane,
+                                                                   modulus(l / parts_split(p.precision)));
+          started.status = cublasGemmEx_64(
+              handle, CUBLAS_OP_T, CUBLAS_OP_N, ld, wide, std::min(most_in_a_sum, a.planes.padded - h), &one,
+              a.planes.at + l * a.planes.plane + (p.first_a + i) * a.planes.padded + h, CUDA_R_8I, a.planes.padded,
+              b.planes.at + l * b.planes.plane + (p.first_b + j) * b.planes.padded + h, CUDA_R_8I, b.planes.padded,
+              h > 0 ? &one : &zero, sums + l * plane, CUDA_R_32I, ld, CUBLAS_COMPUTE_32I, CUBLAS_GEMM_DEFAULT);
+          if (started.status != CUBLAS_STATUS_SUCCESS) return started;
+        }
       for (index jj = 0; jj < cols; jj += most_rows_of_grid) {
         const index some = std::min(most_rows_of_grid, cols - jj);
         join<T><<<dim3(blocks(rows, threads), static_cast<unsigned>(some)), threads, 0, stream>>>(
