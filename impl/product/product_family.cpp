@@ -70,7 +70,10 @@ double residues_seconds(const Problem& p, const Profile& profile) {
   const int parts = residues::parts_split(precision), moduli = residues::count_in(precision), planes = moduli * parts;
   // H200, INT8 products of 2,048, 3,072, 4,096 and 8,192: 670, 1,200, 1,450 and 1,400 Top/s.
   constexpr double half = 2000;
-  const double edge = std::cbrt(m * n * k), rate = profile.int8_rate / (1 + std::pow(half / edge, 4));
+  const double edge = std::cbrt(m * n * k);
+  // Each multiprocessor has tiles of C of its own: with fewer than one wave of them the others idle, however long k is.
+  constexpr double filled = 2900.0 * 2900.0;
+  const double rate = profile.int8_rate * std::min(1 / (1 + std::pow(half / edge, 4)), std::min(1.0, m * n / filled));
   // Of a triangle squares and rectangles are computed, about eight of them along the diagonal.
   const double panels = n / std::max(static_cast<double>(usual_panel), n / 8),
                results = p.part == Part::whole ? m * n : n * n * (1 + 1 / std::max(1.0, panels)) / 2;

@@ -356,14 +356,19 @@ TEST(ResiduesPlan, SplitsEachOperandOnce) {
 }
 
 /// On a device like an H100, with the rate that its INT8 products have.
-Decision decide_on_device(Routine routine, Element element, index n, Policy policy, bool resident = true) {
+Decision decide_on_device(Routine routine, Element element, index n, Policy policy, bool resident = true, index k = 0) {
   static const Profile profile = [] {
     Profile p = built_in_profile("sm_90");
     p.int8_rate = 1.4e15;
     return p;
   }();
-  const Problem problem = counted(
-      {.routine = routine, .element = element, .m = n, .n = n, .k = n, .beta_zero = true, .alpha_finite = true});
+  const Problem problem = counted({.routine = routine,
+                                   .element = element,
+                                   .m = n,
+                                   .n = n,
+                                   .k = k > 0 ? k : n,
+                                   .beta_zero = true,
+                                   .alpha_finite = true});
   Facts facts{.device = DeviceState::ready, .profile = &profile, .cpu_rate = 1e11, .slowdown = 1, .missed_seconds = 0};
   if (resident) facts.device_memory = facts.result_stays = true, facts.spared = problem.bytes_in;
   return decide(problem, facts, policy);
@@ -375,6 +380,9 @@ TEST(ResiduesDecision, AreChosenWhereTheyAreFaster) {
   EXPECT_TRUE(decide_on_device(Routine::dgemm, Precision::d, 16384, policy).residues);
   EXPECT_TRUE(decide_on_device(Routine::sgemm, Precision::s, 16384, policy, false).residues);
   EXPECT_FALSE(decide_on_device(Routine::sgemm, Precision::s, 512, policy).residues);
+  EXPECT_FALSE(decide_on_device(Routine::sgemm, Precision::s, 512, policy, true, 1000000).residues)
+      << "C has fewer tiles than the device multiprocessors";
+  EXPECT_TRUE(decide_on_device(Routine::sgemm, Precision::s, 8192, policy, true, 200000).residues);
   EXPECT_TRUE(decide_on_device(Routine::cgemm, Precision::c, 8192, policy).residues);
   EXPECT_TRUE(decide_on_device(Routine::zgemm, Precision::z, 8192, policy).residues);
   EXPECT_FALSE(decide_on_device(Routine::ssyrk, Precision::s, 512, policy).residues);
