@@ -109,7 +109,6 @@ OF_LIBRARY = "format of the library underneath"
 OF_INTERVAL = "eigenvalues of an interval"
 OF_LEFT = "left eigenvectors"
 OF_COLUMNS = "pivots of more columns than rows"
-OF_FORM = "reflectors as of QL or LQ"
 OF_BATCH = "matrices of a batch with gaps"
 SCALED = "norms that LAPACK would scale"
 
@@ -377,7 +376,6 @@ def bookkeeping_errors(
             allowed |= {SCALED} if name in LEAST_SQUARES else set()
             allowed |= {OF_COLUMNS} if name in GELSYS else set()
             allowed |= {OF_LEFT} if name in GEEVS else set()
-            allowed |= {OF_FORM} if name in REDUCTION_QS else set()
             allowed |= {OF_LIBRARY} if name.endswith("gemqr") else set()
             strangers = {why: n for why, n in account.stayed.items() if why not in allowed}
             if strangers:

@@ -1058,17 +1058,23 @@ struct QProduct {
   bool adjoint;
   index m, n, k;
   bool of_identity = false;  ///< C begins as an identity's first n columns and, in memory, takes the reflectors' place
-  bool rows = false;         ///< the reflectors are conjugate rows, as gelqf leaves them; not of an identity
+  bool rows = false;         ///< the reflectors are conjugate rows, as gelqf leaves them
+  /// They are as geqlf leaves them, k = order: with rows and columns in reverse they, and Q, would be a QR's.
+  bool reversed = false;
 
   index order() const { return left ? m : n; }   ///< of Q
   index length() const { return left ? n : m; }  ///< of C, the other way
+  /// C's adjoint is what is in memory: what takes the place of rows are rows.
+  bool turned() const { return rows && of_identity; }
+  index stored_rows() const { return turned() ? n : m; }
+  index stored_cols() const { return turned() ? m : n; }
 };
 
 /// A product with Q as ormqr and orgqr have it.
 template <class T>
 struct OrmqrArgs {
   QProduct product;
-  const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them; or as rows of k x order
+  const T* A;  ///< order x k: reflectors below the diagonal, as geqrf leaves them, or above it; or as rows of k x order
   index lda;
   const T* tau;
   T* C;
@@ -1076,7 +1082,7 @@ struct OrmqrArgs {
   T* work = nullptr;  ///< lwork elements, that whoever computes the call may use
   index lwork = 0;
   // Of an identity that is made in the reflectors' place: C may be a part of a larger one that is square.  It then lies
-  // a column behind the reflectors.
+  // a column behind the reflectors; a row below them if these are rows; or a column before them if they are reversed.
   index before = 0, after = 0;  ///< rows and columns
 
   /// What is around C, in blocks, by their place in terms of C's first element.
@@ -1092,9 +1098,9 @@ struct OrmqrArgs {
 
   /// What the reference routines' own checks accept; anything else is for their xerbla.
   bool valid() const {
-    const auto [left, adjoint, m, n, k, of_identity, rows] = product;
-    if (m < 0 || n < 0 || k < 0 || k > product.order() || !ld_suffices(lda, rows ? k : product.order()) ||
-        !ld_suffices(ldc, m))
+    const auto [left, adjoint, m, n, k, of_identity, rows, reversed] = product;
+    if (m < 0 || n < 0 || k < 0 || k > product.order() || (reversed && k != product.order()) ||
+        !ld_suffices(lda, rows ? k : product.order()) || !ld_suffices(ldc, product.stored_rows()))
       return false;
     return !of_identity || (n <= m && k <= n);
   }
@@ -1152,25 +1158,25 @@ struct ReductionQArgs {
     return std::max<index>(1, size);
   }
 
-  /// Whether the reflectors are as geqrf leaves them, or for a product as gelqf does, and not as geqlf.
-  bool is_known_form() const {
-    return of == Reduction::bidiagonal ? !(rows && of_identity) : of == Reduction::hessenberg || uplo == Uplo::lower;
-  }
-  /// If so: what is not an identity of Q, and what there is to do with that.
+  /// What is not an identity of Q, and what there is to do with that.
   OrmqrArgs<T> part() const {
-    // Reflectors that begin below the diagonal leave the first row as it is.
-    const bool whole = of == Reduction::bidiagonal && (rows ? k < order() : k <= order());
-    const index first = of == Reduction::hessenberg ? ilo - 1 : 0, before = whole ? 0 : first + 1,
+    // Reflectors that begin below the diagonal leave the first row as it is; those that end above it the last one.
+    const bool whole = of == Reduction::bidiagonal && (rows ? k < order() : k <= order()),
+               reversed = of == Reduction::tridiagonal && uplo == Uplo::upper;
+    const index first = of == Reduction::hessenberg ? ilo - 1 : 0, before = whole || reversed ? 0 : first + 1,
                 size = std::max<index>(0, of == Reduction::hessenberg ? ihi - ilo
                                           : whole                     ? order()
                                                                       : order() - 1);
     // Without reflectors all of Q is an identity: as orgqr's of none.
-    if (of_identity && size == 0) return {{true, false, m, n, 0, true}, A, lda, tau, C, ldc, work, lwork};
-    const QProduct product{
-        left,        adjoint, left ? size : m, !left || (of_identity && !whole) ? size : n, whole ? k : size,
-        of_identity, rows};
+    if (of_identity && (size == 0 || (whole && k == 0)))
+      return {{true, false, m, n, 0, true}, A, lda, tau, C, ldc, work, lwork};
+    const index length = !of_identity ? (left ? n : m) : whole ? std::min(m, n) : size;
+    const QProduct product{left, adjoint, left ? size : length, left ? length : size, whole ? k : size, of_identity,
+                           rows, reversed};
     return {product,
-            rows ? A + before * lda : A + before + first * lda,
+            A + (rows       ? before * lda
+                 : reversed ? lda
+                            : before + first * lda),
             lda,
             tau + first,
             C + (left ? before : 0) + (!left || of_identity ? before * ldc : 0),

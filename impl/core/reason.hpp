@@ -36,7 +36,6 @@ enum class Route : std::uint8_t { cpu, device };
   X(of_interval, "eigenvalues of an interval")       \
   X(of_left, "left eigenvectors")                    \
   X(of_columns, "pivots of more columns than rows")  \
-  X(of_form, "reflectors as of QL or LQ")            \
   X(of_batch, "matrices of a batch with gaps")       \
   X(scaled, "norms that LAPACK would scale")         \
   X(not_definite, "matrix is not positive definite") \

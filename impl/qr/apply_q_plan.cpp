@@ -254,9 +254,10 @@ std::size_t QPlan::bytes(std::size_t element, bool own_v, bool own_tau, bool own
   if ((!own_v || p.rows) && !streamed) sum += leased_bytes(p.order(), p.k, element);
   if (p.rows && !own_v && !streamed) sum += leased_bytes(p.k, p.order(), element);
   if (!own_tau) sum += leased_bytes(p.k, 1, element);
-  if (!own_c) sum += leased_bytes(p.order(), window, element);
+  if (!own_c || p.turned()) sum += leased_bytes(p.order(), window, element);
+  if (!own_c && p.turned()) sum += leased_bytes(window, p.order(), element);
   const std::size_t square = leased_bytes(block, block, element), tall = leased_bytes(p.order(), block, element),
-                    set = tall + square + (block > panel ? 2 * square : 0) + (streamed ? tall : 0) +
+                    set = tall + square + (joins() ? 2 * square : 0) + (streamed ? tall : 0) +
                           (streamed && p.rows ? leased_bytes(block, p.order(), element) : 0);
   return sum + static_cast<std::size_t>(sets()) * set + 2 * leased_bytes(block, window, element);
 }
@@ -276,7 +277,7 @@ index q_part(index window) {
 }
 
 QCut q_cut(const QProduct& product, const QrWidths& widths, std::size_t element, std::size_t memory) {
-  const auto [widest, panel] = widths;
+  const index widest = widths.block, panel = product.reversed ? widest : widths.panel;
   const index length = product.length();
   const auto fits = [&](index block, index window, bool streamed) {
     const QPlan plan{

@@ -5,6 +5,9 @@
 // products run.  C moves in parts that do not depend on each other, columns or, with Q on the right, rows: the first
 // block is applied to each as it arrives, and each goes home when it has seen the last one.
 //
+// Of what is reversed (QProduct) a plan counts reflectors, and columns of what was an identity, from the last one on,
+// and so is a QR's.
+//
 // Where the device has no room for all of it, C goes through it in windows, a few parts each, and the reflectors come
 // by block, for each window anew.
 #pragma once
@@ -21,7 +24,7 @@ enum class QStepKind : std::uint8_t {
   reflectors,  ///< columns of reflectors are uploaded
   upload,      ///< a part of C
   identity,    ///< or C becomes an identity's first columns
-  panel,       ///< V and T of columns of reflectors
+  panel,       ///< V and T of columns of reflectors; of reversed ones, of a block
   join,        ///< T of columns and those next to them, as QrStepKind::join
   update,      ///< their Q, or Q^H, applied to a part of C
   download     ///< a part of C
@@ -52,15 +55,19 @@ struct QPlan {
   /// Where in its window a column, or row, of C is.
   index within(index to) const { return to % window; }
 
+  /// T of a block is made with products of its order.
+  bool joins() const { return block > panel || product.reversed; }
+
   // Device memory, in parts: the reflectors as the caller has them, order x k, or streamed, order x block for each set;
   // of reflectors in rows these, too, as they come; tau; for each set V, order x block, T, block x block, and two of
-  // block x block for joins; two of block x window, or as much, for products in between; a window of C.
-  /// @param own_v, own_tau, own_c  these have memory elsewhere; not V and C if streamed
+  // block x block for joins; two of block x window, or as much, for products in between; a window of C, and if it is
+  // turned its adjoint, as it goes home.
+  /// @param own_v, own_tau, own_c  these have memory elsewhere; not V and C if streamed; of what is turned the adjoint
   std::size_t bytes(std::size_t element, bool own_v = false, bool own_tau = false, bool own_c = false) const;
 };
 
 /// m, n, k at least 1, k at most the order.
-/// @param panel  at most most_panel_columns, and at most `block`
+/// @param panel  at most most_panel_columns, and at most `block`; of reversed reflectors, which no panel is made of, it
 QPlan plan_q(const QProduct& product, index block, index panel, index part, index window, bool streamed);
 inline QPlan plan_q(const QProduct& product, index block, index panel, index part) {
   return plan_q(product, block, panel, part, product.length(), false);

@@ -67,7 +67,8 @@ bool unitary(const OrmqrArgs<T>& x) {
   for (index j = 0; j < x.product.k; ++j) {
     Norm v;
     v.add(T(1));
-    for (index i = j + 1; i < order; ++i) v.add(x.A[x.product.rows ? j + i * x.lda : i + j * x.lda]);
+    const index first = x.product.reversed ? 0 : j + 1, end = x.product.reversed ? j : order;
+    for (index i = first; i < end; ++i) v.add(x.A[x.product.rows ? j + i * x.lda : i + j * x.lda]);
     const long double re = std::real(x.tau[j]), im = std::imag(x.tau[j]), size = re * re + im * im;
     const long double off = std::fabs(size * v.value() * v.value() - 2 * re);
     if (!(off <= allowed * std::fmax(1.0L, size))) return false;
@@ -172,7 +173,8 @@ Judgement judge(const OrmqrArgs<T>& before, const T* result, const T* reference)
   const QProduct& p = before.product;
   Worst<T> worst(p.order());
   if (!unitary(before)) return worst.judgement();
-  const index length = p.length(), down = p.left ? 1 : before.ldc, across = p.left ? before.ldc : 1;
+  const bool in_columns = p.left && !p.turned();
+  const index length = p.length(), down = in_columns ? 1 : before.ldc, across = in_columns ? before.ldc : 1;
   for (index j = 0; j < length; ++j) {
     const auto at = [&](const T* C, index i) { return C[i * down + j * across]; };
     Norm norm, off;

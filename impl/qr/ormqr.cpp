@@ -25,14 +25,16 @@ Operands operands_of(Place& place, const OrmqrArgs<T>& args, bool ephemeral) {
   const QProduct& p = args.product;
   const index long_way = p.order();
   // Q made in place of its reflectors leaves none of them.
-  return Operands(
-      place,
-      {{.stored = {args.A, p.rows ? p.k : long_way, p.rows ? long_way : p.k, args.lda, sizeof(T)},
-        .reads = true,
-        .destroyed = p.of_identity},
-       {.stored = {args.tau, p.k, 1, p.k, sizeof(T)}, .reads = true, .vector = true},
-       {.stored = {args.C, p.m, p.n, args.ldc, sizeof(T)}, .writes = true, .reads = !p.of_identity, .destroyed = true}},
-      ephemeral);
+  return Operands(place,
+                  {{.stored = {args.A, p.rows ? p.k : long_way, p.rows ? long_way : p.k, args.lda, sizeof(T)},
+                    .reads = true,
+                    .destroyed = p.of_identity},
+                   {.stored = {args.tau, p.k, 1, p.k, sizeof(T)}, .reads = true, .vector = true},
+                   {.stored = {args.C, p.stored_rows(), p.stored_cols(), args.ldc, sizeof(T)},
+                    .writes = true,
+                    .reads = !p.of_identity,
+                    .destroyed = true}},
+                  ephemeral);
 }
 
 /// From the sizes, the profile and the device's memory alone: neither what else is on it nor copies change the bits.
@@ -54,8 +56,9 @@ Outcome attempt(Place& place, const Site& site, Backend& backend, const OrmqrArg
   const QPlan plan = plan_q(args.product, cut.block, cut.panel, cut.part, cut.window, cut.streamed);
   QPlacement placement{.lease = nullptr, .A = placed(a), .tau = nullptr, .C = placed(c)};
   if (tau.memory == MemoryKind::on_a_device) placement.tau = const_cast<T*>(args.tau);
-  const bool c_is_leased = !placement.C.device || (placement.C.in_place && args.product.of_identity);
-  const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau, !c_is_leased),
+  const bool c_is_there =
+      placement.C.device && (args.product.turned() || !(placement.C.in_place && args.product.of_identity));
+  const std::size_t bytes = plan.bytes(sizeof(T), placement.A.device, placement.tau, c_is_there),
                     piece = piece_bytes(backend, c.stored.bytes());
   const double moved =
       a.stored.bytes() + sent_again(args.product, cut, sizeof(T)) + 2 * c.stored.bytes() - operands.spared();
@@ -153,8 +156,9 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem&,
     return computed_in_place(
         place, backend, decision, operands, [] { return false; }, [&](bool) { return identity(site, backend, args); });
   const bool framed = args.before + args.after > 0, frame_there = framed && c.memory == MemoryKind::on_a_device;
-  if (!backend.facts().computes.can(Operation::Kind::qr_panel, precision_of<T>) ||
-      ((frame_there || args.product.rows) && !backend.facts().computes.can(Operation::Kind::assign, precision_of<T>)))
+  const auto can = [&](Operation::Kind kind) { return backend.facts().computes.can(kind, precision_of<T>); };
+  if (!can(args.product.reversed ? Operation::Kind::trsm : Operation::Kind::qr_panel) ||
+      ((frame_there || args.product.rows || args.product.reversed) && !can(Operation::Kind::assign)))
     return {Reason::no_route};
   const QCut cut = cut_for(place, args, operands);
   if (cut.streamed) {
@@ -218,8 +222,7 @@ Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay) {
               Operands& operands, const Decision& decision) {
              return compute(place, from, backend, problem, x.part(), operands, decision);
            },
-       .judging = {.judge = judge<T>},
-       .stays = [](const Args& x) { return x.is_known_form() ? std::nullopt : std::optional(Reason::of_form); }});
+       .judging = {.judge = judge<T>}});
 }
 
 #define ORMQR(name, type)                                               \

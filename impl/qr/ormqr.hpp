@@ -10,8 +10,8 @@ namespace blaslift {
 template <class T>
 Computed ormqr(const Site& site, const OrmqrArgs<T>* args, Replay replay);
 
-/// The same for ormtr, unmtr, orgtr, ungtr, and what ends with hr and br, which are one of these with a part of the
-/// matrices.  Reflectors that are not as geqrf leaves them are the library's underneath.
+/// The same for ormtr, unmtr, orgtr, ungtr, and what ends with hr and br, which are such products with a part of the
+/// matrices, or such a Q: also of reflectors as gelqf and geqlf leave them.
 template <class T>
 Computed ormtr(const Site& site, const ReductionQArgs<T>* args, Replay replay);
 

@@ -130,6 +130,10 @@ class Applying : public QrRun<T> {
     }
     tau_ = placement.tau ? static_cast<T*>(placement.tau) : this->part(q_.k, 1);
     C_ = owns_c() ? static_cast<T*>(c.device) : this->part(q_.order(), plan.window);
+    if (q_.turned()) {
+      turned_ = c.device ? static_cast<T*>(c.device) : this->part(plan.window, q_.order());
+      ldt_ = c.device ? c.ld : plan.window;
+    }
     ldc_ = owns_c() ? c.ld : q_.left ? q_.m : plan.window;
     this->make_sets(plan.sets(), q_.order(), plan.block);
     if (plan.streamed)
@@ -137,18 +141,20 @@ class Applying : public QrRun<T> {
         A_[set] = this->part(q_.order(), plan.block);
         if (q_.rows) rows_[set] = this->part(plan.block, q_.order());
       }
-    if (plan.block > plan.panel)
+    if (plan.joins())
       for (int set = 0; set < plan.sets(); ++set)
         for (T*& J : J_[set]) J = this->part(plan.block, plan.block);
     for (T*& W : W_) W = this->part(plan.block, plan.window);
     if (!c.in_place) {
-      // What lies a column behind its reflectors is kept with the first of them.
-      if (args.before > 0) behind_ = 1;
-      result_ = {args.C - behind_ * args.ldc, args.ldc, q_.m, q_.n + behind_};
-      // The reflectors are there, and are sent again; or a column behind, where another block's may not be sent yet.
-      if (q_.of_identity && (plan.window < q_.length() || (plan.streamed && args.before > 0))) {
+      // What lies a column, or a row, beside its reflectors is kept with the outermost of them.
+      const bool beside = args.before + args.after > 0;
+      const index below = beside && q_.rows ? 1 : 0, across = beside && !q_.rows ? 1 : 0;
+      if (!q_.reversed) row_ = below, col_ = across;
+      result_ = {args.C - row_ - col_ * args.ldc, args.ldc, q_.stored_rows() + below, q_.stored_cols() + across};
+      // The reflectors are there, and are sent again; or beside it, where another block's may not be sent yet.
+      if (q_.of_identity && (plan.window < q_.length() || (plan.streamed && beside))) {
         result_.keep_all();
-        from_ = result_.kept(0, 0);
+        from_ = result_.kept(0, q_.reversed ? across : 0);
         ldf_ = result_.kept_ld();
         reflectors_.direct = false;
       }
@@ -164,50 +170,56 @@ class Applying : public QrRun<T> {
     switch (s.kind) {
       case QStepKind::tau:
         return placement_.tau ? Status::done : this->upload(tau_, q_.k, args_.tau, q_.k, q_.k, 1, false);
-      case QStepKind::reflectors:
-        if (q_.rows) return bring_rows(s);
-        // Of what is only lent nobody reads R.
-        return this->bring(
-            reflectors_,
-            reflectors_.device ? Block{0, s.col, q_.order(), s.cols} : Block{s.col, s.col, q_.order() - s.col, s.cols},
-            [this](index row, index col) { return reflector(row, col); }, lda_, from_, ldf_);
+      case QStepKind::reflectors: return q_.rows ? bring_rows(s) : bring_columns(s);
       case QStepKind::upload:
         return this->bring(
-            placement_.C, part_of_c(s), [this](index row, index col) { return at(row, col); }, ldc_, args_.C,
-            args_.ldc);
+            placement_.C, part_of_c(s),
+            [this](index row, index col) { return q_.left ? at(row, p_.within(col)) : at(col, p_.within(row)); }, ldc_,
+            args_.C, args_.ldc);
       case QStepKind::identity: {
-        const Status status = this->multiply(s.stream, Op::none, Op::none, q_.m, s.to_cols, 0, this->zero_, at(0, s.to),
-                                             ldc_, C_, ldc_, this->zero_, C_, ldc_);
+        const index first = part_of_c(s).col;
+        T* const C = at(0, place_of(s));
+        const Status status = this->multiply(s.stream, Op::none, Op::none, q_.m, s.to_cols, 0, this->zero_, C, ldc_, C,
+                                             ldc_, this->zero_, C, ldc_);
         if (status != Status::done) return status;
-        return this->upload(at(s.to, s.to), ldc_ + 1, ones_.data(), 1, 1, s.to_cols, false);  // down the diagonal
+        return this->upload(C + first, ldc_ + 1, ones_.data(), 1, 1, s.to_cols, false);  // down the diagonal
       }
       case QStepKind::panel:
+        if (q_.reversed) return make_reversed(s);
         return this->then(this->lane_.ask(
-            this->panel(s.col, s.cols, reflector(s.col, s.col), lda_, tau_, s.stream, true), this->after()));
+            this->panel(s.col, s.cols, reflectors_of(s) + s.col, lda_, tau_, s.stream, true), this->after()));
       case QStepKind::join: {
         T* const* J = J_[this->set_of(s.col)];
         const index own = this->own(s.to) * p_.block;
         return this->join(s.stream, s.col, s.cols, s.to, s.to_cols, J[0] + own, J[1] + own, p_.block);
       }
-      case QStepKind::update:
+      case QStepKind::update: {
+        // What is reversed ends with the block, where others begin with it.
+        T* const C = at(q_.reversed ? 0 : s.col, place_of(s));
         if (q_.left)
-          return this->reflect_rows(s.stream, op, s.col, s.cols, s.to_cols, at(s.col, s.to), ldc_,
-                                    W_[0] + p_.within(s.to) * p_.block, W_[1] + p_.within(s.to) * p_.block, p_.block);
-        return this->reflect_columns(s.stream, op, s.col, s.cols, s.to_cols, at(s.to, s.col), ldc_,
-                                     W_[0] + p_.within(s.to), W_[1] + p_.within(s.to), p_.window);
-      case QStepKind::download: {
-        const Block b = part_of_c(s);
-        const T* from = at(b.row, b.col);
-        if (result_) return this->download(result_, {b.row, b.col + behind_, b.rows, b.cols}, from, ldc_);
-        return owns_c() ? Status::done : put_in_place(b, from);
+          return this->reflect_rows(s.stream, op, s.col, s.cols, s.to_cols, C, ldc_, W_[0] + p_.within(s.to) * p_.block,
+                                    W_[1] + p_.within(s.to) * p_.block, p_.block);
+        return this->reflect_columns(s.stream, op, s.col, s.cols, s.to_cols, C, ldc_, W_[0] + p_.within(s.to),
+                                     W_[1] + p_.within(s.to), p_.window);
       }
+      case QStepKind::download: return bring_home(s);
     }
     return Status::lost;
   }
 
  private:
-  /// What takes the reflectors' place does so at the end.
-  bool owns_c() const { return placement_.C.device && !(placement_.C.in_place && q_.of_identity); }
+  /// What takes the reflectors' place does so at the end, and so does what is turned on its way.
+  bool owns_c() const { return placement_.C.device && !q_.turned() && !(placement_.C.in_place && q_.of_identity); }
+
+  Status bring_columns(const QStep& s) {
+    const index rows = q_.order() - s.col, first = q_.reversed ? rows - s.cols : s.col;
+    // Of what is only lent nobody reads R, or L.
+    Block block{q_.reversed ? 0 : s.col, first, rows, s.cols};
+    if (reflectors_.device) block.row = 0, block.rows = q_.order();
+    T* const at = reflectors_of(s);
+    return this->bring(
+        reflectors_, block, [&](index row, index col) { return at + row + (col - first) * lda_; }, lda_, from_, ldf_);
+  }
 
   /// Reflectors in rows, and what a QR would have left in their place.
   Status bring_rows(const QStep& s) {
@@ -221,32 +233,106 @@ class Applying : public QrRun<T> {
         status != Status::done)
       return status;
     this->after_all();
+    return assign_adjoint(rest, s.cols, row(s.col, s.col), ldr_, reflectors_of(s) + s.col, lda_);
+  }
+
+  /// V and T of a block of reversed reflectors: Q = I - V T V^H of them, the last one first.  With D, which has tau on
+  /// its diagonal, and L, which is V^H V below its own and zero elsewhere, (I + D L) T = D: whatever tau is, so that
+  /// one of zero leaves its reflector out.
+  Status make_reversed(const QStep& s) {
+    const index rows = q_.order() - s.col, first = rows - s.cols, block = p_.block;
+    T *const V = this->v(s.col), *const t = this->t(s.col, s.col), *const *const J = J_[this->set_of(s.col)];
+    const auto assign = [&](Part part, index m, index n, index below, const T* A, index lda, T* C, index ldc) {
+      return this->then(this->lane_.ask(Assign{.precision = precision_of<T>,
+                                               .part = part,
+                                               .strict = part != Part::whole,
+                                               .transposed = false,
+                                               .m = m,
+                                               .n = n,
+                                               .below = below,
+                                               .A = A,
+                                               .lda = lda,
+                                               .C = C,
+                                               .ldc = ldc,
+                                               .stream = s.stream},
+                                        this->after()));
+    };
+    Status status = assign(Part::whole, rows, s.cols, -first, nullptr, q_.order(), V, q_.order());
+    if (status == Status::done)
+      status = assign(Part::upper, rows, s.cols, -first, reflectors_of(s), lda_, V, q_.order());
+    if (status == Status::done) status = assign(Part::whole, s.cols, s.cols, 0, nullptr, block, t, block);
+    if (status == Status::done) status = assign(Part::whole, 1, s.cols, 0, tau_ + first, 1, t, block + 1);
+    if (status == Status::done)
+      status = this->multiply(s.stream, Op::conjugate, Op::none, s.cols, s.cols, rows, this->one_, V, q_.order(), V,
+                              q_.order(), this->zero_, J[0], block);
+    if (status == Status::done)
+      status = this->multiply(s.stream, Op::none, Op::none, s.cols, s.cols, s.cols, this->one_, t, block, J[0], block,
+                              this->zero_, J[1], block);
+    if (status != Status::done) return status;
+    return this->then(this->lane_.ask(Trsm{.precision = precision_of<T>,
+                                           .side = Side::left,
+                                           .uplo = Uplo::lower,
+                                           .trans = Op::none,
+                                           .unit = true,
+                                           .m = s.cols,
+                                           .n = s.cols,
+                                           .alpha = &this->one_,
+                                           .A = J[1],
+                                           .lda = block,
+                                           .B = t,
+                                           .ldb = block,
+                                           .stream = s.stream},
+                                      this->after()));
+  }
+
+  Status bring_home(const QStep& s) {
+    Block b = part_of_c(s);
+    const T* from = at(0, place_of(s));
+    index ld = ldc_;
+    if (q_.turned()) {
+      T* const to = turned_ + place_of(s);
+      b = {s.to, 0, s.to_cols, q_.order()};
+      if (const Status status = assign_adjoint(b.rows, b.cols, from, ldc_, to, ldt_); status != Status::done)
+        return status;
+      from = to, ld = ldt_;
+    }
+    if (result_) return this->download(result_, {b.row + row_, b.col + col_, b.rows, b.cols}, from, ld);
+    return owns_c() || q_.turned() ? Status::done : put_in_place(b, from);
+  }
+
+  /// C (m x n) := A^H.
+  Status assign_adjoint(index m, index n, const T* A, index lda, T* C, index ldc) {
     return this->then(this->lane_.ask(Assign{.precision = precision_of<T>,
                                              .part = Part::whole,
                                              .strict = false,
                                              .transposed = true,
-                                             .m = rest,
-                                             .n = s.cols,
+                                             .m = m,
+                                             .n = n,
                                              .below = 0,
-                                             .A = row(s.col, s.col),
-                                             .lda = ldr_,
-                                             .C = reflector(s.col, s.col),
-                                             .ldc = lda_,
+                                             .A = A,
+                                             .lda = lda,
+                                             .C = C,
+                                             .ldc = ldc,
                                              .conjugated = true},
                                       this->after()));
   }
 
-  /// Of C, while its window is there.
-  T* at(index row, index col) const {
-    return q_.left ? C_ + row + p_.within(col) * ldc_ : C_ + p_.within(row) + col * ldc_;
+  /// Of C's window, so far along and so far the other way.
+  T* at(index across, index along) const { return q_.left ? C_ + across + along * ldc_ : C_ + along + across * ldc_; }
+  /// Where a step's part of C begins in its window, the plan counting from the first one or from the last.
+  index place_of(const QStep& s) const {
+    const index own = p_.within(s.to);
+    return q_.reversed && q_.of_identity ? p_.window - own - s.to_cols : own;
   }
-  /// Of the reflectors, while they are there.
-  T* reflector(index row, index col) const {
-    return A_[this->set_of(col)] + row + (p_.streamed ? this->own(col) : col) * lda_;
+  /// Where a step's reflectors are while they are there: their first column, from the first row on.
+  T* reflectors_of(const QStep& s) const {
+    const index first = q_.reversed ? q_.k - s.col - s.cols : s.col;
+    return A_[this->set_of(s.col)] + (p_.streamed ? this->own(s.col) : first) * lda_;
   }
 
   Block part_of_c(const QStep& s) const {
-    return q_.left ? Block{0, s.to, q_.m, s.to_cols} : Block{s.to, 0, s.to_cols, q_.n};
+    const index first = q_.reversed && q_.of_identity ? q_.n - s.to - s.to_cols : s.to;
+    return q_.left ? Block{0, first, q_.m, s.to_cols} : Block{first, 0, s.to_cols, q_.n};
   }
 
   /// From a lease to the program's device memory.
@@ -274,8 +360,9 @@ class Applying : public QrRun<T> {
   index ldf_;
   T *A_[2], *tau_, *C_, *J_[2][2], *W_[2];  ///< A_: streamed, a block's for each set
   T* rows_[2] = {};                         ///< likewise: where reflectors in rows come to
-  index lda_, ldc_, ldr_ = 0, behind_ = 0;
-  Overwritten<T> result_;  ///< unless it is in device memory; from so many columns before C on
+  T* turned_ = nullptr;                     ///< where parts of C are as the caller has them
+  index lda_, ldc_, ldr_ = 0, ldt_ = 0, row_ = 0, col_ = 0;
+  Overwritten<T> result_;  ///< unless it is in device memory; C begins in its row_ and col_
   std::vector<T> ones_{};
 };
 

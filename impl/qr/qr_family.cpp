@@ -182,6 +182,9 @@ constinit const Family apply_q_family{.count = count_apply_q,
                                       .needs = Operation::Kind::qr_panel,
                                       .sent_again = apply_q_sent_again};
 
-QProduct product_with_q(const Problem& p) { return {p.left, p.adjoint, p.m, p.n, p.k, p.of_identity}; }
+QProduct product_with_q(const Problem& p) {
+  if (p.of_identity && !p.left) return {true, p.adjoint, p.n, p.m, p.k, true, true};  // what is turned
+  return {p.left, p.adjoint, p.m, p.n, p.k, p.of_identity};
+}
 
 }  // namespace blaslift

@@ -26,16 +26,16 @@ template <class T>
 Problem problem_of(Routine routine, const OrmqrArgs<T>& a) {
   const QProduct& p = a.product;
   const auto in_c = [&](const T* at, index rows, index cols, index ld) {
-    return overlap(a.C, p.m, p.n, a.ldc, at, rows, cols, ld, sizeof(T));
+    return overlap(a.C, p.stored_rows(), p.stored_cols(), a.ldc, at, rows, cols, ld, sizeof(T));
   };
   Problem problem{.routine = routine,
                   .element = precision_of<T>,
-                  .m = p.m,
-                  .n = p.n,
+                  .m = p.stored_rows(),
+                  .n = p.stored_cols(),
                   .k = p.k,
                   .overlaps = in_c(a.tau, p.k, 1, p.k) ||
                               (!p.of_identity && in_c(a.A, p.rows ? p.k : p.order(), p.rows ? p.order() : p.k, a.lda)),
-                  .left = p.left,
+                  .left = p.left != p.turned(),
                   .adjoint = p.adjoint != p.rows,  // as the caller says it: an LQ's Q is the adjoint of a QR's
                   .of_identity = p.of_identity};
   family_of(routine).count(problem);

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import harness
-from eigen import as_underneath
 from faults import ELEMENT, fault_errors
 from harness import INVALID_ARGUMENTS, NOTHING_TO_MULTIPLY, WORKSPACE_QUERY
 from setting import FORCED, HOST, Setting, labelled, report_errors, stay_errors, told, verdict_errors
@@ -58,12 +57,6 @@ def qr_stays(s: Setting) -> list[str]:
     """What is no QR, or none that the reference accepts, ends as without blaslift."""
     cases = {"stays": {NOTHING_TO_MULTIPLY}, "identity": {NOTHING_TO_MULTIPLY}, "invalid": {INVALID_ARGUMENTS}, "queries": {WORKSPACE_QUERY}}
     return stay_errors(s, "qr", cases, qr_modes(s), judged=s.providers)
-
-
-def qr_other_forms(s: Setting) -> list[str]:
-    """The Q of a reduction by reflectors as of QL or LQ is the library's underneath."""
-    forced = HOST | {"BLASLIFT_FORCE": ",".join(harness.REDUCTION_QS)}  # what the library calls meanwhile stays
-    return as_underneath(s, (), harness.OF_FORM, {}, "other_forms", forced)
 
 
 def qr_faults_at_every_k(s: Setting) -> list[str]:
@@ -213,7 +206,6 @@ PROMISES = (
     qr_products,
     qr_consumers,
     qr_stays,
-    qr_other_forms,
     qr_faults_at_every_k,
     qr_copies,
     qr_by_profile,

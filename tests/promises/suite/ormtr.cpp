@@ -1,5 +1,5 @@
 // Products with the Q of a reduction, and that Q itself: ormtr, ormhr, ormbr, orgtr, orghr and orgbr, of reflectors as
-// geqrf leaves them, and products with P, whose reflectors are as gelqf's.  Calls with others stay (reflectors.py).
+// geqrf leaves them, as gelqf does (P), and as geqlf does (the upper triangle).
 #include "tests/promises/suite/reflectors.hpp"
 
 namespace suite {
@@ -16,10 +16,13 @@ struct Reflectors {
   index first = 0;       ///< its column
   index rows, count;     ///< that change; reflectors
   bool of_p;             ///< bidiagonal: rows of the matrix
+  bool upper;            ///< tridiagonal: each ends above its column's diagonal, and Q is of the last one first
 
-  Reflectors(Draw& draw, Of of, index of_order, bool none, bool p = false)
-      : order(of_order), rows(std::max<index>(0, order - 1)), count(rows), of_p(p) {
-    if (of == Of::hessenberg) {
+  Reflectors(Draw& draw, Of of, index of_order, bool none, bool p, bool in_upper)
+      : order(of_order), rows(std::max<index>(0, order - 1)), count(rows), of_p(p), upper(in_upper) {
+    if (upper) {
+      begin = 0, first = 1;
+    } else if (of == Of::hessenberg) {
       const bool all = draw.pick(2) == 1;
       ilo = all || order < 2 ? 1 : 1 + draw.below(int(order - 1));
       ihi = none ? std::min(ilo, order) : all ? order : std::min(order, ilo + 1 + draw.below(int(order - ilo)));
@@ -32,9 +35,10 @@ struct Reflectors {
   }
   /// Of column j, or of P's row j.
   bool reads(index i, index j) const {
-    return j >= first && j < first + count && i > begin + j - first && i < begin + rows;
+    return j >= first && j < first + count && (upper ? i < j - first : i > begin + j - first && i < begin + rows);
   }
-  bool reads_tau(index j) const { return j >= first && j < first + count; }
+  bool reads_tau(index j) const { return j >= first_tau() && j < first_tau() + count; }
+  index first_tau() const { return upper ? 0 : first; }
   index taus(Of of) const { return of == Of::bidiagonal ? std::min(order, k) : std::max<index>(0, order - 1); }
 
   /// H = I - tau v v^H as suite::make_tau has it.
@@ -45,10 +49,11 @@ struct Reflectors {
       for (index i = 0; i < (of_p ? A.cols() : A.rows()); ++i)
         if (reads(i, j)) sum += std::norm(of_p ? A(j, i) : A(i, j));
       const double angle = 3 * draw.number();
-      tau(j, 0) = draw.below(8) == 0 ? T(0)
-                  : is_complex<T>    ? promises::make<T>((1 + std::cos(angle)) / static_cast<double>(sum),
-                                                      std::sin(angle) / static_cast<double>(sum))
-                                     : T(2 / sum);
+      tau(j - first + first_tau(), 0) = draw.below(8) == 0 ? T(0)
+                                        : is_complex<T>
+                                            ? promises::make<T>((1 + std::cos(angle)) / static_cast<double>(sum),
+                                                                std::sin(angle) / static_cast<double>(sum))
+                                            : T(2 / sum);
     }
   }
   /// C := Q C or Q^H C, for the rows that change.
@@ -56,7 +61,8 @@ struct Reflectors {
   void apply(bool adjointly, const Matrix<T>& A, const Matrix<T>& tau, Dense<T>& C) const {
     const std::vector<T> columns = as_columns(A, of_p);
     const index ld = of_p ? A.cols() : A.rows();
-    reference::apply_lapack_q(adjointly, rows, count, columns.data() + begin + first * ld, ld, tau.data() + first, C);
+    reference::apply_lapack_q(adjointly, rows, count, columns.data() + begin + first * ld, ld, tau.data() + first_tau(),
+                              C, upper);
   }
 };
 
@@ -73,10 +79,11 @@ struct Product : Routine<Product<T, of>> {
   static constexpr bool poison = false;
   static constexpr index largest = 32;
   static constexpr bool shares = false;  // LAPACK's own puts ones on A's diagonal for a moment
-  static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
+  static constexpr std::string_view modes =
+      of == Of::tridiagonal ? "parts BLASLIFT_MEMORY=32K SUITE_TALL=no" : "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
   static std::string name() { return name_of<T>(false, of); }
 
-  char side, trans, uplo = 'L', vect;
+  char side, trans, uplo, vect;
   index m, n;
   Reflectors q;
   Matrix<T> A, tau, C, work;
@@ -89,6 +96,7 @@ struct Product : Routine<Product<T, of>> {
   explicit Product(Draw& draw)
       : side(draw.letter("LR")),
         trans(draw.letter(is_complex<T> ? "NC" : "NT")),
+        uplo(of == Of::tridiagonal ? draw.letter("LU") : 'L'),
         vect(of == Of::bidiagonal ? draw.letter("QP") : 'Q'),
         m(draw.nothing(0) ? 0
           : side == 'L'   ? of_order(draw, draw.nothing(2), vect == 'P')
@@ -96,7 +104,7 @@ struct Product : Routine<Product<T, of>> {
         n(draw.nothing(1) ? 0
           : side == 'R'   ? of_order(draw, draw.nothing(2), vect == 'P')
                           : draw.size()),
-        q(draw, of, side == 'L' ? m : n, draw.nothing(2), vect == 'P'),
+        q(draw, of, side == 'L' ? m : n, draw.nothing(2), vect == 'P', uplo == 'U'),
         A(draw, "A", Role::input, rows_of_a(), q.of_p || of != Of::bidiagonal ? q.order : std::min(q.order, q.k)),
         tau(draw, "tau", Role::input, q.taus(of), 1),
         C(draw, "C", Role::output, m, n),
@@ -113,8 +121,8 @@ struct Product : Routine<Product<T, of>> {
   index rows_of_a() const { return q.of_p ? std::min(q.order, q.k) : q.order; }
   std::vector<Operand*> operands() override { return {&A, &tau, &C, &work}; }
   std::string describe() const override {
-    return text(name(), "%c%c%c m=%ld n=%ld k=%ld ilo=%ld ihi=%ld", vect, side, trans, long(m), long(n), long(q.k),
-                long(q.ilo), long(q.ihi));
+    return text(name(), "%c%c%c%c m=%ld n=%ld k=%ld ilo=%ld ihi=%ld", vect, uplo, side, trans, long(m), long(n),
+                long(q.k), long(q.ilo), long(q.ihi));
   }
   void prepare(Draw& draw) override {
     Call::prepare(draw);
@@ -200,43 +208,48 @@ struct Made : Routine<Made<T, of>> {
   static constexpr std::string_view modes = "parts BLASLIFT_MEMORY=40K SUITE_TALL=no";
   static std::string name() { return name_of<T>(true, of); }
 
-  char uplo = 'L', vect = 'Q';
-  index n, m;
+  char uplo, vect;
+  index shorter, longer, m, n;
   Reflectors q;
   Matrix<T> A, tau, work;
   Info info;
 
-  /// More columns than reflectors only where these are as geqrf's, and more rows than columns.
+  /// What is longer than wide, or with P wider than long, may have more columns, or rows, than reflectors.
   explicit Made(Draw& draw)
-      : n(draw.nothing(0)        ? 0
-          : of == Of::bidiagonal ? draw.size()
-          : draw.nothing(1)      ? 1
-                                 : draw.size(2)),
-        m(of == Of::bidiagonal && draw.pick(2) ? n + tall(draw) - 1 : n),
-        q(draw, of, m, draw.nothing(1)),
+      : uplo(of == Of::tridiagonal ? draw.letter("LU") : 'L'),
+        vect(of == Of::bidiagonal ? draw.letter("QP") : 'Q'),
+        shorter(draw.nothing(0)        ? 0
+                : of == Of::bidiagonal ? draw.size(vect == 'P' ? 2 : 1)
+                : draw.nothing(1)      ? 1
+                                       : draw.size(2)),
+        longer(of == Of::bidiagonal && draw.pick(2) ? shorter + tall(draw) - 1 : shorter),
+        m(vect == 'P' ? shorter : longer),
+        n(vect == 'P' ? longer : shorter),
+        q(draw, of, longer, draw.nothing(1), vect == 'P', uplo == 'U'),
         A(draw, "A", Role::output, m, n),
         tau(draw, "tau", Role::input, (limit(), q.taus(of)), 1),
         work(draw, "work", Role::workspace, least() * (draw.pick(2) ? 33 : 1), 1) {
-    A.use([&](index i, index j) { return q.reads(i, j) ? updated : written; });
+    A.use([&](index i, index j) { return (q.of_p ? q.reads(j, i) : q.reads(i, j)) ? updated : written; });
     tau.use([&](index j, index) { return q.reads_tau(j) ? read : unused; });
   }
   void limit() {
     if (of != Of::bidiagonal || m == n) return;
-    q.k = q.count = std::min(n, q.k), q.begin = 0, q.rows = m;
+    q.k = q.count = std::min(shorter, q.k), q.begin = 0, q.rows = longer;
   }
   index least() const {
     return std::max<index>(1, of == Of::tridiagonal ? n - 1 : of == Of::hessenberg ? q.ihi - q.ilo : std::min(m, n));
   }
   std::vector<Operand*> operands() override { return {&A, &tau, &work}; }
   std::string describe() const override {
-    return text(name(), "m=%ld n=%ld k=%ld ilo=%ld ihi=%ld", long(m), long(n), long(q.k), long(q.ilo), long(q.ihi));
+    return text(name(), "%c%c m=%ld n=%ld k=%ld ilo=%ld ihi=%ld", vect, uplo, long(m), long(n), long(q.k), long(q.ilo),
+                long(q.ihi));
   }
   void prepare(Draw& draw) override {
     Call::prepare(draw);
     restore(draw);
   }
   void restore(Draw& draw) override {
-    if (n > 0) q.make_tau(draw, A, tau);
+    if (shorter > 0) q.make_tau(draw, A, tau);
   }
   bool once() const override { return true; }
 
@@ -251,10 +264,11 @@ struct Made : Routine<Made<T, of>> {
   }
   void judge(const Made& was, Judge& judge) const {
     judge.check("info is not 0", info.value() == 0);
-    if (n == 0) return;
-    Dense<T> due(q.rows, std::min(q.rows, n - q.begin));
+    if (shorter == 0) return;
+    Dense<T> due(q.rows, std::min(q.rows, shorter - q.begin));
     for (index j = 0; j < due.cols(); ++j) due(j, j) = 1;
     if (q.count > 0) q.apply(false, was.A, was.tau, due);
+    if (q.of_p) due = due.adjoint();  // of the Q that a QR would have
     const auto inside = [&](index i) { return i >= q.begin && i < q.begin + q.rows; };
     bool is_identity = true;
     long double off = 0;
@@ -284,7 +298,7 @@ struct Made : Routine<Made<T, of>> {
       case 3: return work.tell(-2), true;
       case 4: return (of == Of::tridiagonal ? uplo : vect) = 'X', of != Of::hessenberg || (n = -1, true);
       case 5: return (of == Of::hessenberg ? q.ilo : of == Of::bidiagonal ? q.k : n) = -1, true;
-      case 6: return of != Of::tridiagonal && ((of == Of::hessenberg ? q.ihi : n) = m + 1, true);
+      case 6: return of != Of::tridiagonal && ((of == Of::hessenberg ? q.ihi : vect == 'P' ? m : n) = longer + 1, true);
       case 7: return of == Of::bidiagonal ? (m = -1, true) : (q.ilo = n + 1, true);
       case 8: return of == Of::hessenberg && (q.ihi = q.ilo - 1, true);
       default: return false;

@@ -50,7 +50,7 @@ struct Problem {
                            : plan_q(product, s.block, s.panel, s.part, s.window, true)),
         A(product.order(), product.of_identity ? product.n : product.k, 3),
         tau(product.k, 1),
-        C0(product.m, product.n, 2),
+        C0(product.stored_rows(), product.stored_cols(), 2),
         C(C0),
         lease(plan.bytes(sizeof(T)) + 256, 0xff) {  // NaN
     A.random(1);
@@ -59,6 +59,17 @@ struct Problem {
     const auto size = [](index x) { return static_cast<int>(x); };
     Lapack<T>::get()->geqrf(size(A.rows()), size(product.k), A.data(), size(A.ld()), tau.data());
     if (product.rows) A = adjoint_of(A);
+    if (product.reversed) {
+      A = reverse_of(A);
+      tau = reverse_of(tau);
+    }
+  }
+  /// Rows and columns.
+  static Matrix<T> reverse_of(const Matrix<T>& x) {
+    Matrix<T> reverse(x.rows(), x.cols(), x.ld() - x.rows());
+    for (index j = 0; j < x.cols(); ++j)
+      for (index i = 0; i < x.rows(); ++i) reverse(x.rows() - 1 - i, x.cols() - 1 - j) = x(i, j);
+    return reverse;
   }
   static Matrix<T> adjoint_of(const Matrix<T>& x) {
     Matrix<T> adjoint(x.cols(), x.rows(), 2);
@@ -102,14 +113,15 @@ struct Problem {
     }
     if (!p.left) c = c.adjoint();  // C Q = (Q^H C^H)^H
     const Matrix<T> columns = p.rows ? adjoint_of(reflectors) : reflectors;
-    apply_lapack_q(p.left == p.adjoint, p.order(), p.k, columns.data(), columns.ld(), tau.data(), c);
-    return p.left ? c : c.adjoint();
+    apply_lapack_q(p.left == p.adjoint, p.order(), p.k, columns.data(), columns.ld(), tau.data(), c, p.reversed);
+    return p.left && !p.turned() ? c : c.adjoint();
   }
   void expect_right(const Matrix<T>& reflectors) const {
     const QProduct& p = plan.product;
     const Wide<T> due = expected(reflectors);
     const double allowed = static_cast<double>(p.order() + p.k) * eps<T>() * (complex_type<T> ? 2 : 1);
-    EXPECT_LE((Wide<T>::of(p.m, p.n, result().data(), result().ld()) - due).norm(), allowed * due.norm());
+    EXPECT_LE((Wide<T>::of(p.stored_rows(), p.stored_cols(), result().data(), result().ld()) - due).norm(),
+              allowed * due.norm());
     EXPECT_TRUE(A.canaries_intact() && tau.canaries_intact() && C.canaries_intact());
     EXPECT_TRUE(p.of_identity ? C == C0 : A == reflectors) << "an operand was written";
   }
@@ -124,7 +136,14 @@ void for_products(const Act& act) {
         if (s.k > (left ? s.m : s.n)) continue;
         for (const bool rows : {false, true}) act(s, QProduct{left, adjoint, s.m, s.n, s.k, false, rows});
       }
-    if (s.n <= s.m && s.k <= s.n) act(s, QProduct{true, false, s.m, s.n, s.k, true});
+    if (s.n <= s.m && s.k <= s.n)
+      for (const bool rows : {false, true}) act(s, QProduct{true, false, s.m, s.n, s.k, true, rows});
+    Shape reversed = s;
+    reversed.panel = s.block;
+    for (const bool left : {true, false})
+      for (const bool adjoint : {true, false})
+        act(reversed, QProduct{left, adjoint, s.m, s.n, left ? s.m : s.n, false, false, true});
+    act(reversed, QProduct{true, false, s.n, s.n, s.n, true, false, true});
   }
 }
 
@@ -190,7 +209,7 @@ TYPED_TEST(QExecute, UsesCopiesAndTheProgramsDeviceMemory) {
     // Copies of both, the reflectors' whole, C's without its first column.
     Problem<T> p(s, product);
     Matrix<T> a(p.A), c(p.C0);
-    for (index i = 0; i < product.m; ++i) c(i, 0) = nan;
+    for (index i = 0; i < c.rows(); ++i) c(i, 0) = nan;
     QPlacement placement{
         .lease = p.aligned(), .A = {.device = a.data(), .ld = a.ld()}, .C = {.device = c.data(), .ld = c.ld()}};
     if (!product.of_identity) placement.C.missing = {{0, 0, product.m, 1}};
@@ -199,7 +218,7 @@ TYPED_TEST(QExecute, UsesCopiesAndTheProgramsDeviceMemory) {
     EXPECT_EQ(outcome.bytes_in,
               static_cast<double>(product.k + (product.of_identity ? product.n : product.m)) * sizeof(T));
     EXPECT_TRUE(p.result() == expected.result()) << to_string(p.plan);
-    EXPECT_EQ((Wide<T>::of(c) - Wide<T>::of(product.m, product.n, p.result().data(), p.result().ld())).norm(), 0);
+    EXPECT_EQ((Wide<T>::of(c) - Wide<T>::of(c.rows(), c.cols(), p.result().data(), p.result().ld())).norm(), 0);
     // All of it in the program's device memory.
     Problem<T> q(s, product);
     Matrix<T> device_a(q.A), device_c(q.C0), device_tau(q.tau);
@@ -222,13 +241,17 @@ TYPED_TEST(QExecute, AFailureLeavesTheCallersMemoryAlone) {
   using T = TypeParam;
   FaultPlan& faults = new_faults();
   Backend& backend = new_backend(&faults);
-  const Shape whole{20, 13, 9, 4, 2, 5}, in_windows{20, 13, 9, 4, 2, 5, 7};
+  const Shape whole{20, 13, 9, 4, 2, 5}, in_windows{20, 13, 9, 4, 2, 5, 7}, reversed{20, 13, 20, 4, 4, 5, 7};
   for (const auto& [s, product] : {std::pair{whole, QProduct{true, true, 20, 13, 9}},
                                    {whole, QProduct{true, false, 20, 13, 9, true}},
                                    {whole, QProduct{true, true, 20, 13, 9, false, true}},
                                    {in_windows, QProduct{true, true, 20, 13, 9}},
                                    {in_windows, QProduct{true, true, 20, 13, 9, false, true}},
-                                   {in_windows, QProduct{true, false, 20, 13, 9, true}}}) {
+                                   {in_windows, QProduct{true, false, 20, 13, 9, true}},
+                                   {whole, QProduct{true, false, 20, 13, 9, true, true}},
+                                   {in_windows, QProduct{true, false, 20, 13, 9, true, true}},
+                                   {reversed, QProduct{true, true, 20, 13, 20, false, false, true}},
+                                   {reversed, QProduct{true, false, 20, 20, 20, true, false, true}}}) {
     faults.at = 0;
     faults.seen = 0;
     Problem<T> good(s, product);
@@ -249,47 +272,52 @@ TYPED_TEST(QExecute, AFailureLeavesTheCallersMemoryAlone) {
   }
 }
 
-/// A Q whose reflectors begin a column before it, as those of reductions do.
+/// A Q whose reflectors begin a column before it, or a row above it, or a column behind it, as those of reductions do.
 template <class T>
-struct Behind {
+struct Beside {
   Problem<T> p;
   Matrix<T> A;
+  index row, col;  ///< where Q begins
 
-  Behind(const Shape& s, const QProduct& product) : p(s, product), A(product.m, product.n + 1, 3) {
+  Beside(const Shape& s, const QProduct& product)
+      : p(s, product),
+        A(product.n + product.rows, product.m + !product.rows, 3),
+        row(product.rows ? 1 : 0),
+        col(!product.rows && !product.reversed ? 1 : 0) {
     A.random(3);
     for (index j = 0; j < product.k; ++j)
-      for (index i = j + 1; i < product.m; ++i) A(i, j) = p.A(i, j);
+      for (index i = 0; i < product.m; ++i)
+        if (product.rows ? j > i : product.reversed ? i < j : i > j) A(i, j + product.reversed) = p.A(i, j);
   }
   Outcome on(Lane& lane) {
-    OrmqrArgs<T> args{p.plan.product, A.data(), A.ld(), p.tau.data(), A.data() + A.ld(), A.ld()};
-    args.before = 1;
+    const bool behind = p.plan.product.reversed;
+    OrmqrArgs<T> args{p.plan.product, A.data() + behind * A.ld(),    A.ld(),
+                      p.tau.data(),   A.data() + row + col * A.ld(), A.ld()};
+    (behind ? args.after : args.before) = 1;
     return execute(p.plan, args, {.lease = p.aligned()}, 160, lane, always);
   }
 };
 
-TYPED_TEST(QExecute, MakesQAColumnBehindItsReflectors) {
+TYPED_TEST(QExecute, MakesQBesideItsReflectors) {
   using T = TypeParam;
   Backend& backend = new_backend();
   FaultPlan& faults = new_faults();
   Backend& failing = new_backend(&faults);
   // In the last one a part ends where a block does, whose own reflectors are all that it needs.
-  for (const Shape& s : {Shape{20, 20, 20, 4, 2, 5},
-                         {20, 20, 20, 4, 2, 5, 5},
-                         {20, 20, 20, 4, 2, 5, 9},
-                         {20, 20, 20, 4, 2, 5, 20},
-                         {8, 8, 8, 4, 2, 4, 8}}) {
-    const QProduct product{true, false, s.m, s.n, s.k, true};
+  const auto test = [&](const Shape& s, const QProduct& product) {
     Problem<T> expected(s, product);
     ASSERT_EQ(expected.on(backend).status, Status::done);
-    const auto is_right = [&](const Behind<T>& x, const Matrix<T>& was) {
-      for (index i = 0; i < s.m; ++i) {
-        ASSERT_EQ(x.A(i, 0), was(i, 0));
-        for (index j = 0; j < s.n; ++j) ASSERT_EQ(x.A(i, j + 1), expected.A(i, j)) << s.window;
-      }
+    const auto is_right = [&](const Beside<T>& x, const Matrix<T>& was) {
+      for (index j = 0; j < x.A.cols(); ++j)
+        for (index i = 0; i < x.A.rows(); ++i) {
+          const index row = i - x.row, col = j - x.col;
+          const bool inside = row >= 0 && row < s.m && col >= 0 && col < s.n;
+          ASSERT_EQ(x.A(i, j), inside ? expected.A(row, col) : was(i, j)) << s.window;
+        }
       EXPECT_TRUE(x.A.canaries_intact());
     };
     for (unsigned seed = 0; seed < 3; ++seed) {
-      Behind<T> x(s, product);
+      Beside<T> x(s, product);
       const Matrix<T> was = x.A;
       Shuffled lane(seed);
       ASSERT_EQ(x.on(lane).status, Status::done);
@@ -298,7 +326,7 @@ TYPED_TEST(QExecute, MakesQAColumnBehindItsReflectors) {
     faults.status = Status::lost;
     faults.scribble = true;
     for (long at = 1;; at += 7) {
-      Behind<T> x(s, product);
+      Beside<T> x(s, product);
       const Matrix<T> was = x.A;
       faults.seen = 0;
       faults.at = at;
@@ -310,6 +338,14 @@ TYPED_TEST(QExecute, MakesQAColumnBehindItsReflectors) {
       if (outcome.status == Status::done) break;
       ASSERT_TRUE(x.A == was) << at;
     }
+  };
+  for (const Shape& s : {Shape{20, 20, 20, 4, 2, 5},
+                         {20, 20, 20, 4, 2, 5, 5},
+                         {20, 20, 20, 4, 2, 5, 9},
+                         {20, 20, 20, 4, 2, 5, 20},
+                         {8, 8, 8, 4, 2, 4, 8}}) {
+    for (const bool rows : {false, true}) test(s, {true, false, s.m, s.n, s.k, true, rows});
+    test({s.m, s.n, s.k, s.block, s.block, s.part, s.window}, {true, false, s.m, s.n, s.k, true, false, true});
   }
 }
 

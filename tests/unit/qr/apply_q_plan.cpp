@@ -102,13 +102,17 @@ TEST(QPlan, InWindowsIsPrinted) {
 
 TEST(QPlan, IsCutForTheMemoryThereIs) {
   const QrWidths widths{64, 16};
-  for (const QProduct& product :
-       {QProduct{true, true, 700, 900, 300}, {false, true, 900, 700, 300}, {true, false, 800, 500, 400, true}}) {
+  for (const QProduct& product : {QProduct{true, true, 700, 900, 300},
+                                  {false, true, 900, 700, 300},
+                                  {true, false, 800, 500, 400, true},
+                                  {true, false, 500, 400, 300, true, true},
+                                  {true, true, 300, 500, 300, false, false, true},
+                                  {true, false, 300, 300, 300, true, false, true}}) {
     const index length = product.length();
     const auto bytes = [&](const QCut& c) {
       return plan_q(product, c.block, c.panel, c.part, c.window, c.streamed).bytes(8);
     };
-    const QCut whole{64, 16, q_part(length), length, false};
+    const QCut whole{64, product.reversed ? 64 : 16, q_part(length), length, false};
     EXPECT_EQ(q_cut(product, widths, 8, bytes(whole)), whole);
     EXPECT_EQ(q_cut(product, widths, 8, 4096), whole) << "nothing fits";
     index windows = 1, streamed = 0;

@@ -108,8 +108,10 @@ Wide<T> lapack_q(index m, index k, const T* A, index lda, const T* tau) {
 }
 
 /// C := Q C or Q^H C, with the same reflectors.
+/// @param reversed  as geqlf leaves them of a square matrix: above the diagonal, and Q is of the last one first
 template <class T>
-void apply_lapack_q(bool adjoint, index m, index k, const T* A, index lda, const T* tau, Wide<T>& C) {
+void apply_lapack_q(bool adjoint, index m, index k, const T* A, index lda, const T* tau, Wide<T>& C,
+                    bool reversed = false) {
   using Scalar = typename Wide<T>::Scalar;
   auto number = [](T x) { return Scalar(std::real(x), std::imag(x)); };
   const auto product = [](const Scalar& x, const Scalar& y) {  // of finite numbers: nothing to look for in it
@@ -117,16 +119,16 @@ void apply_lapack_q(bool adjoint, index m, index k, const T* A, index lda, const
   };
   std::vector<Scalar> v(static_cast<std::size_t>(m));
   for (index i = 0; i < k; ++i) {
-    const index p = adjoint ? i : k - 1 - i;
-    for (index r = p + 1; r < m; ++r) v[static_cast<std::size_t>(r)] = number(A[r + p * lda]);
+    const index p = adjoint != reversed ? i : k - 1 - i, first = reversed ? 0 : p + 1, end = reversed ? p : m;
+    for (index r = first; r < end; ++r) v[static_cast<std::size_t>(r)] = number(A[r + p * lda]);
     const Scalar factor = adjoint ? std::conj(number(tau[p])) : number(tau[p]);
     for (index j = 0; j < C.cols(); ++j) {
       Scalar* const c = &C(0, j);
       Scalar sum = c[p];
-      for (index r = p + 1; r < m; ++r) sum += product(std::conj(v[static_cast<std::size_t>(r)]), c[r]);
+      for (index r = first; r < end; ++r) sum += product(std::conj(v[static_cast<std::size_t>(r)]), c[r]);
       sum = product(sum, factor);
       c[p] -= sum;
-      for (index r = p + 1; r < m; ++r) c[r] -= product(v[static_cast<std::size_t>(r)], sum);
+      for (index r = first; r < end; ++r) c[r] -= product(v[static_cast<std::size_t>(r)], sum);
     }
   }
 }

@@ -302,25 +302,29 @@ TEST(OrmqrArgs, OverlapIsThatOfCWithAnything) {
   EXPECT_TRUE(overlaps(s, s + 20, s, true));
 }
 
-TEST(ReductionQArgs, ArePartsOfTheMatricesWithReflectorsAsOfAQr) {
+TEST(ReductionQArgs, ArePartsOfTheMatrices) {
   double A[1000], tau[100], C[1000];
   ReductionQArgs<double> x{
       Reduction::tridiagonal, false, Uplo::lower, false, true, true, 6, 4, 0, 0, 0, A, 7, tau, C, 8};
   const auto expect = [&](const QProduct& product, index a, index t, index c, index before = 0, index after = 0) {
-    ASSERT_TRUE(x.valid() && x.is_known_form());
+    ASSERT_TRUE(x.valid());
     const OrmqrArgs<double> part = x.part();
     EXPECT_EQ((std::tuple{part.product.left, part.product.adjoint, part.product.m, part.product.n, part.product.k}),
               (std::tuple{product.left, product.adjoint, product.m, product.n, product.k}));
     EXPECT_EQ((std::tuple{part.A - A, part.tau - tau, part.C - (x.of_identity ? A : C)}), (std::tuple{a, t, c}));
     EXPECT_EQ((std::tuple{part.lda, part.ldc, part.before, part.after}), (std::tuple{x.lda, x.ldc, before, after}));
-    EXPECT_EQ(part.product.rows, x.rows);
-    EXPECT_TRUE(part.valid());
+    EXPECT_EQ(part.product.rows, x.rows && part.product.k > 0);
+    EXPECT_EQ(part.product.reversed, product.reversed);
+    EXPECT_TRUE(part.valid() || part.product.k == 0);
   };
   expect({true, true, 5, 4, 5}, 1, 0, 1);
   x.left = false;
   expect({false, true, 6, 3, 3}, 1, 0, 8);
   x.uplo = Uplo::upper;
-  EXPECT_TRUE(x.valid() && !x.is_known_form());
+  expect({false, true, 6, 3, 3, false, false, true}, 7, 0, 0);
+  x.left = true;
+  expect({true, true, 5, 4, 5, false, false, true}, 7, 0, 0);
+  x.left = false;
   x.of = Reduction::hessenberg, x.ilo = 2, x.ihi = 4;
   expect({false, true, 6, 2, 2}, 2 + 7, 1, 2 * 8);
   x.left = true;
@@ -335,12 +339,12 @@ TEST(ReductionQArgs, ArePartsOfTheMatricesWithReflectorsAsOfAQr) {
   expect({true, true, 5, 4, 5}, 7, 0, 1);
   x.k = 3;
   expect({true, true, 6, 4, 3}, 0, 0, 0);
-  x.of_identity = true;
-  EXPECT_FALSE(x.is_known_form());
 
   x = {Reduction::tridiagonal, true, Uplo::lower, false, true, false, 6, 6, 0, 0, 0, A, 7, tau, A, 7};
   expect({true, false, 5, 5, 5}, 1, 0, 8, 1, 0);
   EXPECT_EQ(x.least_workspace(), 5);
+  x.uplo = Uplo::upper;
+  expect({true, false, 5, 5, 5, true, false, true}, 7, 0, 0, 0, 1);
   x.of = Reduction::hessenberg, x.ilo = 2, x.ihi = 4;
   expect({true, false, 2, 2, 2}, 2 + 7, 1, 2 * 8, 2, 2);
   EXPECT_EQ(x.least_workspace(), 2);
@@ -354,6 +358,15 @@ TEST(ReductionQArgs, ArePartsOfTheMatricesWithReflectorsAsOfAQr) {
   expect({true, false, 6, 4, 3}, 0, 0, 0);
   x.n = 6, x.k = 7;
   expect({true, false, 5, 5, 5}, 1, 0, 8, 1, 0);
+  x.rows = true;
+  expect({true, false, 5, 5, 5}, 7, 0, 8, 1, 0);
+  x.m = 4, x.k = 3;
+  expect({true, false, 6, 4, 3}, 0, 0, 0);
+  EXPECT_EQ((std::pair{x.part().product.stored_rows(), x.part().product.stored_cols()}),
+            (std::pair<index, index>{4, 6}));
+  x.k = 0;
+  expect({true, false, 4, 6, 0}, 0, 0, 0);
+  x.rows = false, x.k = 7;
   x.m = x.n = 1;  // of no reflectors: all of Q, wherever it is
   expect({true, false, 1, 1, 0}, 0, 0, 0);
   EXPECT_TRUE(x.part().product.of_identity);

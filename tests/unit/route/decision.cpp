@@ -129,7 +129,7 @@ TEST(Decide, TheFirstOfSeveralCircumstancesCounts) {
 }
 
 TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
-  // Found before (no_route, invalid, query, of_library, of_interval, of_left, of_columns, of_form, of_batch,
+  // Found before (no_route, invalid, query, of_library, of_interval, of_left, of_columns, of_batch,
   // in_handler) or after (no_room, failed, not_definite, singular, not_converged, not_finite, scaled) a decision, at
   // other levels of eagerness than the usual one (modest, eager), or of what no device computes (helped): with them the
   // table above is complete.
@@ -137,7 +137,7 @@ TEST(Decide, ReasonsThatItNeverGivesAreThoseOfOthers) {
                        Reason::no_room,  Reason::failed,        Reason::in_handler, Reason::not_definite,
                        Reason::singular, Reason::not_converged, Reason::not_finite, Reason::of_interval,
                        Reason::of_left,  Reason::of_columns,    Reason::scaled,     Reason::modest,
-                       Reason::eager,    Reason::helped,        Reason::of_form,    Reason::of_batch};
+                       Reason::eager,    Reason::helped,        Reason::of_batch};
   for (const Circumstance& x : circumstances) all.insert(x.reason);
   EXPECT_EQ(all.size(), static_cast<std::size_t>(reason_count));
 }

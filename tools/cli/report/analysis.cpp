@@ -46,9 +46,9 @@ Problem problem_of(const Span& s) {
 #define GEMMT(name, type) OF_TRIANGLE(name, type, Update::product)
 #define SYR2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
 #define HER2K(name, type) OF_TRIANGLE(name, type, Update::rank_2k)
-#define OF_IDENTITY(name, type)                                  \
-  case Routine::name:                                            \
-    p.element = element_of<type>, p.left = p.of_identity = true; \
+#define OF_IDENTITY(name, type)                         \
+  case Routine::name:                                   \
+    p.element = element_of<type>, p.of_identity = true; \
     break;
 #define ORGQR(name, type) OF_IDENTITY(name, type)
 #define ORGLQ(name, type) OF_IDENTITY(name, type)
@@ -115,7 +115,6 @@ bool might_go(Reason reason) {
     case Reason::of_interval:
     case Reason::of_left:
     case Reason::of_columns:
-    case Reason::of_form:
     case Reason::of_batch:
     case Reason::scaled:
     case Reason::rounding:
