@@ -97,18 +97,32 @@ void print_measurement(const Finished& finished, const MeasuringRates& rates) {
     std::fprintf(stderr, " over %s (%d-bit integers)", shown(finished.processes.front()->library.get()).c_str(),
                  finished.processes.front()->library_wide.load(std::memory_order_relaxed) ? 64 : 32);
   std::fprintf(stderr, "\n\n  %-18s %10s %10s %7s %9s %12s %10s\n", "routine, flops", "calls", "own time s", "% run",
-               "Gflop/s", "for a GPU, s", "GPU's s");
-  for (int r = 0; r < routine_count; ++r) {
+               "Gflop/s", "would move, s", "on GPU, s");
+  struct Measured {
+    int routine;
     Row total, classes[size_classes];
+  };
+  std::vector<Measured> measured;
+  for (int r = 0; r < routine_count; ++r) {
+    Measured x{.routine = r, .total = {}, .classes = {}};
     for (const Counters* process : finished.processes)
       for (int i = 0; i < size_classes; ++i) {
-        classes[i].add(process->sizes[r][i]);
-        total.add(process->sizes[r][i]);
+        x.classes[i].add(process->sizes[r][i]);
+        x.total.add(process->sizes[r][i]);
       }
-    if (total.calls == 0) continue;
+    if (x.total.calls > 0) measured.push_back(x);
+  }
+  std::stable_sort(measured.begin(), measured.end(), [](const Measured& a, const Measured& b) {
+    return std::max(a.total.seconds, a.total.offloadable) > std::max(b.total.seconds, b.total.offloadable);
+  });
+  for (const auto& [r, total, classes] : measured) {
     print(routine_names[r], total, wall, !calls_others(r));
+    const auto more = std::count_if(std::begin(classes), std::end(classes), [](const Row& x) { return x.calls > 0; });
     for (int i = 0; i < size_classes; ++i) {
-      if (classes[i].calls == 0) continue;
+      // Sizes that matter: a row for each of all others would hide them.
+      constexpr double share = 0.01;
+      if (classes[i].calls == 0 || (more > 1 && std::max(classes[i].seconds, classes[i].offloadable) < share * wall))
+        continue;
       char name[32];
       if (i == 0)
         std::snprintf(name, sizeof name, "  below %.0e", std::pow(4.0, 2));
