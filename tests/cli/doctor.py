@@ -197,6 +197,8 @@ def relinked(t):
     ours_last = ["-Wl,--no-as-needed", f"-L{ours}", f"-Wl,-rpath,{ours}", *t.with_libraries("someblas"), "-lblaslift"]
     behind = t.link("behind", *ours_last, main=MAIN, call=CALL)
     t.expect(INTERCEPTED, {"linked": ["dgemm_"], "relinked-behind": None}, behind)
+    equal([t.run(x).stdout.splitlines()[0].split(": ")[1] for x in (behind, program)],
+          ["intercepted by blaslift run, but not by itself", "intercepted"])
     alone = t.link("alone", f"-L{ours}", f"-Wl,-rpath,{ours}", "-lblaslift", main=MAIN, call=CALL)
     t.expect(INTERCEPTED, {"linked": ["dgemm_"], "no-blas-underneath": None}, alone)
     # In a shell that has every command preloaded, programs are not linked with blaslift.

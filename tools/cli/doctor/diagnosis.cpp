@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string_view>
 #include <utility>
 
 #include "compat/shown.hpp"
@@ -48,7 +49,11 @@ std::string list_of(const Names& names) {
 }  // namespace
 
 std::string to_text(const Diagnosis& d) {
-  std::string text = shown(d.program) + ": " + text_of(d.verdict) + "\n";
+  std::string text = shown(d.program) + ": " + text_of(d.verdict);
+  // Whoever has linked a program with blaslift expects more than that.
+  const bool behind = std::ranges::any_of(
+      d.findings, [](const Finding& f) { return std::string_view(f.kind) == Finding::relinked_behind; });
+  text += behind && d.verdict == Verdict::intercepted ? " by blaslift run, but not by itself\n" : "\n";
   std::set<std::string> advised;
   // What decides comes first; files of which the same is to be said stand together.
   constexpr std::pair<Effect, const char*> order[] = {{Effect::fatal, "  - "},

@@ -29,6 +29,7 @@ struct Finding {
     maybe,  ///< there is more than can be seen
     note,
   };
+  static constexpr const char* relinked_behind = "relinked-behind";
   const char* kind;  ///< a word for programs
   Effect effect;
   std::string object;        ///< path of the file that it is about; may be empty

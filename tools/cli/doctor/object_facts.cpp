@@ -125,7 +125,7 @@ void look_at_relinked(const std::vector<ObjectFacts>& all, std::size_t ours, std
   const auto asks = [](const ObjectFacts& f) { return !f.blas && !f.ours && !f.through_linker.empty(); };
   const auto end = all.begin() + static_cast<std::ptrdiff_t>(ours), first = std::find_if(all.begin(), end, is_blas);
   if (first != end)
-    findings.push_back({"relinked-behind",
+    findings.push_back({Finding::relinked_behind,
                         Effect::note,
                         first->path,
                         {},
