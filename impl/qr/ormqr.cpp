@@ -87,7 +87,7 @@ template <class T>
 Outcome identity(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
   const index m = args.product.m, n = args.product.n;
   const T zero{};
-  std::vector<T> ones(static_cast<std::size_t>(n), T(1));
+  std::vector<T> ones(static_cast<std::size_t>(std::min(m, n)), T(1));
   Outcome outcome;
   HostBlas blas(site);
   if (Lane* lane = backend.acquire(blas.operations(), ones.size() * sizeof(T), outcome.status)) {
@@ -110,7 +110,7 @@ Outcome identity(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
     outcome.status = not_exiting() ? lane->ask(clear, {nullptr, 0}) : Status::lost;
     if (outcome.status == Status::done) {
       outcome.bytes_in = static_cast<double>(ones.size() * sizeof(T));
-      outcome.status = lane->upload({args.C, args.ldc + 1, ones.data(), 1, 1, n, sizeof(T)}, {&cleared, 1});
+      outcome.status = lane->upload({args.C, args.ldc + 1, ones.data(), 1, 1, std::min(m, n), sizeof(T)}, {&cleared, 1});
     }
     const Status drained = lane->drain();
     outcome.transfers = lane->transfer_times();

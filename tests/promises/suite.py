@@ -352,11 +352,12 @@ def threads(s: Setting, m: Member) -> list[str]:
 def device(s: Setting, m: Member) -> list[str]:
     """Operands that are in device memory are computed where they are: nothing moves but the ones of a Q. Or such calls
     say that they are not computed."""
-    run = s.run("suite", m.name, "semantics", count_of_calls(s), settings=FORCED, library=s.fault_library,
-                INJECTED_DEVICE_MEMORY=f"{m.bytes_on_device}:{1 << 40}")
+    there = {"settings": FORCED, "library": s.fault_library, "INJECTED_DEVICE_MEMORY": f"{m.bytes_on_device}:{1 << 40}"}
+    run = s.run("suite", m.name, "semantics", count_of_calls(s), **there)
     if not m.in_device_memory:
         return harness.left_undone_errors(run, told(run))
     errors = verdict_errors(run) + counted_errors(s, m, run, routed=True)
+    errors += labelled("nothing to compute", verdict_errors(s.run("suite", m.name, "nothing", **there)))
     for name, account in harness.accounts(run.reports).items():
         if account.bytes_out or (account.bytes_in and name[1:4] not in ("org", "ung")):
             errors.append(f"{name}: {account.bytes_in} bytes in, {account.bytes_out} out")

@@ -38,7 +38,9 @@ struct Gehrd : Routine<Gehrd<T>> {
   }
   /// So many columns on a side that some are left.  In device memory not many, so that A is no small matrix.
   static index left_out(Draw& draw, index most) {
-    return most < 1 ? 0 : draw.below(static_cast<int>(std::getenv("INJECTED_DEVICE_MEMORY") ? 4 : most));
+    return most < 1
+               ? 0
+               : draw.below(static_cast<int>(std::getenv("INJECTED_DEVICE_MEMORY") ? std::min<index>(4, most) : most));
   }
   index least() const { return std::max<index>(1, n); }
   index first() const { return ilo - 1; }
