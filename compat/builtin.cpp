@@ -1114,118 +1114,141 @@ LibraryGemm gemm_underneath() {
 // ---------------------------------------------------------------------------------------------------------------
 // Fortran's interface
 
-/// Of one routine: its name, its element type and its integers.
-template <Routine routine, class T, class Int>
-struct Fortran {
-  static constexpr const char* name = routine_names[static_cast<int>(routine)];
+template <Routine routine>
+constexpr const char* name_of = routine_names[static_cast<int>(routine)];
 
+/// Of an element type and integers.  What has to know its routine's name is a template by itself: this way all that is
+/// declared here is so eight times, not once for every routine.
+template <class T, class Int>
+struct Fortran {
+  template <Routine routine>
   static void gemm(const char* transa, const char* transb, const Int* m, const Int* n, const Int* k, const T* alpha,
                    const T* A, const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
     const char ta = letter(transa), tb = letter(transb);
-    if (const int wrong = wrong_in_gemm(ta, tb, *m, *n, *k, *lda, *ldb, *ldc)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_gemm(ta, tb, *m, *n, *k, *lda, *ldb, *ldc)) return refuse(name_of<routine>, wrong);
     blaslift::gemm<T>(ta, tb, *m, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
   }
 
+  template <Routine routine>
   static void gemm_batch(const char* transa, const char* transb, const Int* m, const Int* n, const Int* k,
                          const T* alpha, const T* const* A, const Int* lda, const T* const* B, const Int* ldb,
                          const T* beta, T* const* C, const Int* ldc, const Int* groups, const Int* sizes) {
     const auto of = [](const char* all) { return [all](index g) { return letter(all + g); }; };
     if (const int wrong = gemm_groups<T>(gemm_underneath<routine, Int>(), of(transa), of(transb), m, n, k, alpha, A,
                                          lda, B, ldb, beta, C, ldc, *groups, sizes))
-      refuse(name, wrong);
+      refuse(name_of<routine>, wrong);
   }
 
+  template <Routine routine>
   static void gemm_batch_strided(const char* transa, const char* transb, const Int* m, const Int* n, const Int* k,
                                  const T* alpha, const T* A, const Int* lda, const Int* stride_a, const T* B,
                                  const Int* ldb, const Int* stride_b, const T* beta, T* C, const Int* ldc,
                                  const Int* stride_c, const Int* count) {
     const char ta = letter(transa), tb = letter(transb);
-    if (const int wrong = wrong_in_gemm_batch(ta, tb, *m, *n, *k, *lda, *ldb, *ldc, *count)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_gemm_batch(ta, tb, *m, *n, *k, *lda, *ldb, *ldc, *count))
+      return refuse(name_of<routine>, wrong);
     blaslift::gemm_batch<T>(gemm_underneath<routine, Int>(), ta, tb, *m, *n, *k, *alpha, A, *lda, *stride_a, B, *ldb,
                             *stride_b, *beta, C, *ldc, *stride_c, *count);
   }
 
   /// Three products in place of four are a matter of speed.
-  static constexpr auto gemm3m = gemm;
+  template <Routine routine>
+  static constexpr auto gemm3m = gemm<routine>;
+  template <Routine routine>
   static void gemmt(const char* u, const char* transa, const char* transb, const Int* n, const Int* k, const T* alpha,
                     const T* A, const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
     const char uplo = letter(u), ta = letter(transa), tb = letter(transb);
-    if (const int wrong = wrong_in_gemmt(uplo, ta, tb, *n, *k, *lda, *ldb, *ldc)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_gemmt(uplo, ta, tb, *n, *k, *lda, *ldb, *ldc))
+      return refuse(name_of<routine>, wrong);
     blaslift::gemmt<T>(uplo, ta, tb, *n, *k, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
   }
 
-  template <class Scalar>
+  template <Routine routine, class Scalar>
   static void ranked(bool hermitian, const char* u, const char* t, const Int* n, const Int* k, const Scalar* alpha,
                      const T* A, const Int* lda, const Scalar* beta, T* C, const Int* ldc) {
     const char uplo = letter(u), trans = letter(t);
-    if (const int wrong = wrong_in_syrk<T>(uplo, trans, hermitian, *n, *k, *lda, *ldc)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_syrk<T>(uplo, trans, hermitian, *n, *k, *lda, *ldc))
+      return refuse(name_of<routine>, wrong);
     blaslift::syrk<T>(uplo, trans, hermitian, *n, *k, T(*alpha), A, *lda, T(*beta), C, *ldc);
   }
+  template <Routine routine>
   static void syrk(const char* uplo, const char* trans, const Int* n, const Int* k, const T* alpha, const T* A,
                    const Int* lda, const T* beta, T* C, const Int* ldc) {
-    ranked(false, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
+    ranked<routine>(false, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
   }
+  template <Routine routine>
   static void herk(const char* uplo, const char* trans, const Int* n, const Int* k, const Real<T>* alpha, const T* A,
                    const Int* lda, const Real<T>* beta, T* C, const Int* ldc) {
-    ranked(true, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
+    ranked<routine>(true, uplo, trans, n, k, alpha, A, lda, beta, C, ldc);
   }
 
-  template <class Beta>
+  template <Routine routine, class Beta>
   static void ranked_twice(bool hermitian, const char* u, const char* t, const Int* n, const Int* k, const T* alpha,
                            const T* A, const Int* lda, const T* B, const Int* ldb, const Beta* beta, T* C,
                            const Int* ldc) {
     const char uplo = letter(u), trans = letter(t);
     if (const int wrong = wrong_in_syr2k<T>(uplo, trans, hermitian, *n, *k, *lda, *ldb, *ldc))
-      return refuse(name, wrong);
+      return refuse(name_of<routine>, wrong);
     blaslift::syr2k<T>(uplo, trans, hermitian, *n, *k, *alpha, A, *lda, B, *ldb, T(*beta), C, *ldc);
   }
+  template <Routine routine>
   static void syr2k(const char* uplo, const char* trans, const Int* n, const Int* k, const T* alpha, const T* A,
                     const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
-    ranked_twice(false, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    ranked_twice<routine>(false, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   }
+  template <Routine routine>
   static void her2k(const char* uplo, const char* trans, const Int* n, const Int* k, const T* alpha, const T* A,
                     const Int* lda, const T* B, const Int* ldb, const Real<T>* beta, T* C, const Int* ldc) {
-    ranked_twice(true, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
+    ranked_twice<routine>(true, uplo, trans, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 
+  template <Routine routine>
   static void with_symmetric(bool hermitian, const char* s, const char* u, const Int* m, const Int* n, const T* alpha,
                              const T* A, const Int* lda, const T* B, const Int* ldb, const T* beta, T* C,
                              const Int* ldc) {
     const char side = letter(s), uplo = letter(u);
-    if (const int wrong = wrong_in_symm(side, uplo, *m, *n, *lda, *ldb, *ldc)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_symm(side, uplo, *m, *n, *lda, *ldb, *ldc)) return refuse(name_of<routine>, wrong);
     blaslift::symm<T>(side == 'L', uplo, hermitian, *m, *n, *alpha, A, *lda, B, *ldb, *beta, C, *ldc);
   }
+  template <Routine routine>
   static void symm(const char* side, const char* uplo, const Int* m, const Int* n, const T* alpha, const T* A,
                    const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
-    with_symmetric(false, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+    with_symmetric<routine>(false, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
   }
+  template <Routine routine>
   static void hemm(const char* side, const char* uplo, const Int* m, const Int* n, const T* alpha, const T* A,
                    const Int* lda, const T* B, const Int* ldb, const T* beta, T* C, const Int* ldc) {
-    with_symmetric(true, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+    with_symmetric<routine>(true, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 
+  template <Routine routine>
   static void trmm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
                    const T* alpha, const T* A, const Int* lda, T* B, const Int* ldb) {
     const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
-    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb))
+      return refuse(name_of<routine>, wrong);
     blaslift::trmm<T>(side == 'L', uplo, trans, diag == 'U', *m, *n, *alpha, A, *lda, B, *ldb);
   }
+  template <Routine routine>
   static void trsm(const char* s, const char* u, const char* t, const char* d, const Int* m, const Int* n,
                    const T* alpha, const T* A, const Int* lda, T* B, const Int* ldb) {
     const char side = letter(s), uplo = letter(u), trans = letter(t), diag = letter(d);
-    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, *m, *n, *lda, *ldb))
+      return refuse(name_of<routine>, wrong);
     blaslift::trsm<T>(side == 'L', uplo, trans, diag == 'U', *m, *n, *alpha, A, *lda, B, *ldb);
   }
 
+  template <Routine routine>
   static bool refused(int wrong, Int* status) {
     *status = static_cast<Int>(-wrong);
-    if (wrong) refuse(name, wrong);
+    if (wrong) refuse(name_of<routine>, wrong);
     return wrong;
   }
+  template <Routine routine>
   static void potrf(const char* u, const Int* n, T* A, const Int* lda, Int* status) {
     const char uplo = letter(u);
     const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}});
-    if (!refused(wrong, status)) *status = static_cast<Int>(blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
+    if (!refused<routine>(wrong, status)) *status = static_cast<Int>(blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
   }
 
   static int wrong_in_potrs(char uplo, index n, index nrhs, index lda, index ldb) {
@@ -1235,19 +1258,22 @@ struct Fortran {
                         {lda >= std::max<index>(1, n), 5},
                         {ldb >= std::max<index>(1, n), 7}});
   }
+  template <Routine routine>
   static void potrs(const char* u, const Int* n, const Int* nrhs, const T* A, const Int* lda, T* B, const Int* ldb,
                     Int* status) {
     const char uplo = letter(u);
-    if (!refused(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status))
+    if (!refused<routine>(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status))
       blaslift::potrs<T>(uplo, *n, *nrhs, A, *lda, B, *ldb);
   }
+  template <Routine routine>
   static void posv(const char* u, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                    Int* status) {
     const char uplo = letter(u);
-    if (refused(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status)) return;
+    if (refused<routine>(wrong_in_potrs(uplo, *n, *nrhs, *lda, *ldb), status)) return;
     *status = static_cast<Int>(blaslift::potrf<T>(uplo == 'L', *n, A, *lda));
     if (!*status) blaslift::potrs<T>(uplo, *n, *nrhs, A, *lda, B, *ldb);
   }
+  template <Routine routine>
   static void trtrs(const char* u, const char* t, const char* d, const Int* n, const Int* nrhs, const T* A,
                     const Int* lda, T* B, const Int* ldb, Int* status) {
     const char uplo = letter(u), trans = letter(t), diag = letter(d);
@@ -1258,47 +1284,53 @@ struct Fortran {
                                    {*nrhs >= 0, 5},
                                    {*lda >= std::max<index>(1, *n), 7},
                                    {*ldb >= std::max<index>(1, *n), 9}});
-    if (refused(wrong, status)) return;
+    if (refused<routine>(wrong, status)) return;
     if (diag == 'N') *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
     if (!*status) blaslift::trsm<T>(true, uplo, trans, diag == 'U', *n, *nrhs, T(1), A, *lda, B, *ldb);
   }
+  template <Routine routine>
   static void trtri(const char* u, const char* d, const Int* n, T* A, const Int* lda, Int* status) {
     const char uplo = letter(u), diag = letter(d);
     const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1},
                                    {diag == 'N' || diag == 'U', 2},
                                    {*n >= 0, 3},
                                    {*lda >= std::max<index>(1, *n), 5}});
-    if (refused(wrong, status)) return;
+    if (refused<routine>(wrong, status)) return;
     if (diag == 'N') *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
     if (!*status) blaslift::trtri<T>(uplo == 'L', diag == 'U', *n, A, *lda);
   }
+  template <Routine routine>
   static void potri(const char* u, const Int* n, T* A, const Int* lda, Int* status) {
     const char uplo = letter(u);
     const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}});
-    if (refused(wrong, status)) return;
+    if (refused<routine>(wrong, status)) return;
     *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
     if (*status) return;
     blaslift::trtri<T>(uplo == 'L', false, *n, A, *lda);
     blaslift::lauum<T>(uplo == 'L', *n, A, *lda);
   }
+  template <Routine routine>
   static void lauum(const char* u, const Int* n, T* A, const Int* lda, Int* status) {
     const char uplo = letter(u);
     const int wrong = first_wrong({{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}});
-    if (!refused(wrong, status)) blaslift::lauum<T>(uplo == 'L', *n, A, *lda);
+    if (!refused<routine>(wrong, status)) blaslift::lauum<T>(uplo == 'L', *n, A, *lda);
   }
+  template <Routine routine>
   static void getri(const Int* n, T* A, const Int* lda, const Int* ipiv, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);
     const bool asks = *lwork == -1;
     const int wrong = first_wrong({{*n >= 0, 1}, {*lda >= least, 3}, {asks || *lwork >= least, 6}});
-    if (settled(wrong, asks, least, work, status)) return;
+    if (settled<routine>(wrong, asks, least, work, status)) return;
     *status = static_cast<Int>(first_zero<T>(*n, A, *lda));
     if (!*status) blaslift::getri<T>(*n, A, *lda, ipiv, work);
     *work = T(static_cast<Real<T>>(least));
   }
+  template <Routine routine>
   static void getrf(const Int* m, const Int* n, T* A, const Int* lda, Int* ipiv, Int* status) {
     const int wrong = first_wrong({{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}});
-    if (!refused(wrong, status)) *status = static_cast<Int>(blaslift::getrf<T>(*m, *n, A, *lda, ipiv));
+    if (!refused<routine>(wrong, status)) *status = static_cast<Int>(blaslift::getrf<T>(*m, *n, A, *lda, ipiv));
   }
+  template <Routine routine>
   static void getrs(const char* t, const Int* n, const Int* nrhs, const T* A, const Int* lda, const Int* ipiv, T* B,
                     const Int* ldb, Int* status) {
     const char trans = letter(t);
@@ -1307,16 +1339,18 @@ struct Fortran {
                                    {*nrhs >= 0, 3},
                                    {*lda >= std::max<index>(1, *n), 5},
                                    {*ldb >= std::max<index>(1, *n), 8}});
-    if (!refused(wrong, status)) blaslift::getrs<T>(trans, *n, *nrhs, A, *lda, ipiv, B, *ldb);
+    if (!refused<routine>(wrong, status)) blaslift::getrs<T>(trans, *n, *nrhs, A, *lda, ipiv, B, *ldb);
   }
+  template <Routine routine>
   static void gesv(const Int* n, const Int* nrhs, T* A, const Int* lda, Int* ipiv, T* B, const Int* ldb, Int* status) {
     const int wrong = first_wrong(
         {{*n >= 0, 1}, {*nrhs >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}, {*ldb >= std::max<index>(1, *n), 7}});
-    if (refused(wrong, status)) return;
+    if (refused<routine>(wrong, status)) return;
     *status = static_cast<Int>(blaslift::getrf<T>(*n, *n, A, *lda, ipiv));
     if (!*status) blaslift::getrs<T>('N', *n, *nrhs, A, *lda, ipiv, B, *ldb);
   }
 
+  template <Routine routine>
   static void trcon(const char* t, const char* u, const char* d, const Int* n, const T* A, const Int* lda,
                     Real<T>* rcond, T* work, void*, Int* status) {
     const char norm = letter(t), uplo = letter(u), diag = letter(d);
@@ -1325,13 +1359,14 @@ struct Fortran {
                                    {diag == 'N' || diag == 'U', 3},
                                    {*n >= 0, 4},
                                    {*lda >= std::max<index>(1, *n), 6}});
-    if (refused(wrong, status)) return;
+    if (refused<routine>(wrong, status)) return;
     const bool by_rows = norm == 'I', unit = diag == 'U';
     const Real<T> anorm = triangle_norm<T>(by_rows, uplo == 'L', unit, *n, A, *lda);
     *rcond = blaslift::condition<T>(*n, anorm > 0 ? anorm : 0, work, [&](T* x) {
       blaslift::trsm<T>(true, uplo, by_rows ? 'C' : 'N', unit, *n, 1, T(1), A, *lda, x, std::max<index>(1, *n));
     });
   }
+  template <Routine routine>
   static void gecon(const char* t, const Int* n, const T* A, const Int* lda, const Real<T>* anorm, Real<T>* rcond,
                     T* work, void*, Int* status) {
     const char norm = letter(t);
@@ -1339,7 +1374,7 @@ struct Fortran {
                                    {*n >= 0, 2},
                                    {*lda >= std::max<index>(1, *n), 4},
                                    {*anorm >= 0, 5}});
-    if (refused(wrong, status)) return;
+    if (refused<routine>(wrong, status)) return;
     *rcond = blaslift::condition<T>(*n, *anorm, work, [&](T* x) {
       const bool by_rows = norm == 'I';
       for (const bool lower : {!by_rows, by_rows})
@@ -1347,50 +1382,58 @@ struct Fortran {
                           std::max<index>(1, *n));
     });
   }
+  template <Routine routine>
   static void pocon(const char* u, const Int* n, const T* A, const Int* lda, const Real<T>* anorm, Real<T>* rcond,
                     T* work, void*, Int* status) {
     const char uplo = letter(u);
     const int wrong = first_wrong(
         {{uplo == 'U' || uplo == 'L', 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *n), 4}, {*anorm >= 0, 5}});
-    if (!refused(wrong, status))
+    if (!refused<routine>(wrong, status))
       *rcond = blaslift::condition<T>(
           *n, *anorm, work, [&](T* x) { blaslift::potrs<T>(uplo, *n, 1, A, *lda, x, std::max<index>(1, *n)); });
   }
 
+  template <Routine routine>
   static void with_vector(bool hermitian, const char* u, const Int* n, const T* alpha, const T* A, const Int* lda,
                           const T* x, const Int* incx, const T* beta, T* y, const Int* incy) {
     const char uplo = letter(u);
-    if (const int wrong = wrong_in_symv(uplo, *n, *lda, *incx, *incy)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_symv(uplo, *n, *lda, *incx, *incy)) return refuse(name_of<routine>, wrong);
     blaslift::symv<T>(uplo, hermitian, false, *n, *alpha, A, *lda, x, *incx, *beta, y, *incy);
   }
+  template <Routine routine>
   static void symv(const char* uplo, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
                    const Int* incx, const T* beta, T* y, const Int* incy) {
-    with_vector(false, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+    with_vector<routine>(false, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
   }
+  template <Routine routine>
   static void hemv(const char* uplo, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
                    const Int* incx, const T* beta, T* y, const Int* incy) {
-    with_vector(true, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+    with_vector<routine>(true, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
   }
+  template <Routine routine>
   static void csymv(const char* uplo, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
                     const Int* incx, const T* beta, T* y, const Int* incy) {
-    with_vector(false, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+    with_vector<routine>(false, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
   }
 
+  template <Routine routine>
   static void gemv(const char* t, const Int* m, const Int* n, const T* alpha, const T* A, const Int* lda, const T* x,
                    const Int* incx, const T* beta, T* y, const Int* incy) {
     const char trans = letter(t);
-    if (const int wrong = wrong_in_gemv(trans, *m, *n, *lda, *incx, *incy)) return refuse(name, wrong);
+    if (const int wrong = wrong_in_gemv(trans, *m, *n, *lda, *incx, *incy)) return refuse(name_of<routine>, wrong);
     blaslift::gemv<T>(trans, false, *m, *n, *alpha, A, *lda, x, *incx, *beta, y, *incy);
   }
 
+  template <Routine routine>
   static void copy(const Int* n, const T* x, const Int* incx, T* y, const Int* incy) {
     blaslift::copy<T>(*n, x, *incx, y, *incy);
   }
 
   /// Whether there is nothing more to do: it was refused, or asked for its workspace alone.
+  template <Routine routine>
   static bool settled(int wrong, bool asks, index least, T* work, Int* status) {
     *status = static_cast<Int>(-wrong);
-    if (wrong) return refuse(name, wrong), true;
+    if (wrong) return refuse(name_of<routine>, wrong), true;
     *work = T(static_cast<Real<T>>(least));
     return asks;
   }
@@ -1408,6 +1451,7 @@ struct Fortran {
           return Asked{0, n};
         }));
   }
+  template <Routine routine>
   static void syevd_of_real(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
                             const Int* lwork, Int* iwork, const Int* liwork, Int* status) {
     const char jobz = letter(j), uplo = letter(u);
@@ -1420,8 +1464,9 @@ struct Fortran {
     int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
     if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 8}, {asks || *liwork >= integers, 10}});
     if (!wrong) *iwork = static_cast<Int>(integers);
-    if (!settled(wrong, asks, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
+    if (!settled<routine>(wrong, asks, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
   }
+  template <Routine routine>
   static void syevd_of_complex(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
                                const Int* lwork, Real<T>* rwork, const Int* lrwork, Int* iwork, const Int* liwork,
                                Int* status) {
@@ -1440,23 +1485,27 @@ struct Fortran {
       wrong = first_wrong(
           {{asks || *lwork >= least, 8}, {asks || *lrwork >= reals, 10}, {asks || *liwork >= integers, 12}});
     if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
-    if (!settled(wrong, asks, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
+    if (!settled<routine>(wrong, asks, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
   }
-  static constexpr auto syevd = by_type<T>(&syevd_of_real, &syevd_of_complex);
+  template <Routine routine>
+  static constexpr auto syevd = by_type<T>(&syevd_of_real<routine>, &syevd_of_complex<routine>);
 
+  template <Routine routine>
   static void syev_of_real(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
                            const Int* lwork, Int* status) {
     const char jobz = letter(j), uplo = letter(u);
     const index order = *n, least = std::max<index>(1, (complex<T> ? 2 : 3) * order - 1);
     int wrong = wrong_in_syevd(jobz, uplo, order, *lda);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 8}});
-    if (!settled(wrong, *lwork == -1, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status)) find_all(jobz, uplo, order, A, *lda, w, status);
   }
+  template <Routine routine>
   static void syev_of_complex(const char* j, const char* u, const Int* n, T* A, const Int* lda, Real<T>* w, T* work,
                               const Int* lwork, Real<T>*, Int* status) {
-    syev_of_real(j, u, n, A, lda, w, work, lwork, status);
+    syev_of_real<routine>(j, u, n, A, lda, w, work, lwork, status);
   }
-  static constexpr auto syev = by_type<T>(&syev_of_real, &syev_of_complex);
+  template <Routine routine>
+  static constexpr auto syev = by_type<T>(&syev_of_real<routine>, &syev_of_complex<routine>);
 
   /// What the drivers that compute some of the eigenvalues have in common.
   struct Some {
@@ -1499,9 +1548,10 @@ struct Fortran {
           }));
     }
   };
+  template <Routine routine>
   static void find_some(const Some& x, int wrong, bool asks, index least, T* work, Int* isuppz, Int* ifail,
                         Int* status) {
-    if (settled(wrong, asks, least, work, status)) return;
+    if (settled<routine>(wrong, asks, least, work, status)) return;
     x.find(status);
     for (index i = 0; x.jobz == 'V' && i < *x.m; ++i)
       if (ifail)
@@ -1509,6 +1559,7 @@ struct Fortran {
       else
         isuppz[2 * i] = 1, isuppz[2 * i + 1] = static_cast<Int>(x.n);
   }
+  template <Routine routine>
   static void syevr_of_real(const char* jobz, const char* range, const char* uplo, const Int* n, T* A, const Int* lda,
                             const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu, const Real<T>*, Int* m,
                             Real<T>* w, T* Z, const Int* ldz, Int* isuppz, T* work, const Int* lwork, Int* iwork,
@@ -1519,8 +1570,9 @@ struct Fortran {
     int wrong = x.wrong();
     if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 18}, {asks || *liwork >= integers, 20}});
     if (!wrong) *iwork = static_cast<Int>(integers);
-    find_some(x, wrong, asks, least, work, isuppz, nullptr, status);
+    find_some<routine>(x, wrong, asks, least, work, isuppz, nullptr, status);
   }
+  template <Routine routine>
   static void syevr_of_complex(const char* jobz, const char* range, const char* uplo, const Int* n, T* A,
                                const Int* lda, const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu,
                                const Real<T>*, Int* m, Real<T>* w, T* Z, const Int* ldz, Int* isuppz, T* work,
@@ -1535,10 +1587,12 @@ struct Fortran {
       wrong = first_wrong(
           {{asks || *lwork >= least, 18}, {asks || *lrwork >= reals, 20}, {asks || *liwork >= integers, 22}});
     if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
-    find_some(x, wrong, asks, least, work, isuppz, nullptr, status);
+    find_some<routine>(x, wrong, asks, least, work, isuppz, nullptr, status);
   }
-  static constexpr auto syevr = by_type<T>(&syevr_of_real, &syevr_of_complex);
+  template <Routine routine>
+  static constexpr auto syevr = by_type<T>(&syevr_of_real<routine>, &syevr_of_complex<routine>);
 
+  template <Routine routine>
   static void syevx_of_real(const char* jobz, const char* range, const char* uplo, const Int* n, T* A, const Int* lda,
                             const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu, const Real<T>*, Int* m,
                             Real<T>* w, T* Z, const Int* ldz, T* work, const Int* lwork, Int*, Int* ifail,
@@ -1547,16 +1601,18 @@ struct Fortran {
     const index least = x.n <= 1 ? 1 : (complex<T> ? 2 : 8) * x.n;
     int wrong = x.wrong();
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 17}});
-    find_some(x, wrong, *lwork == -1, least, work, nullptr, ifail, status);
+    find_some<routine>(x, wrong, *lwork == -1, least, work, nullptr, ifail, status);
   }
+  template <Routine routine>
   static void syevx_of_complex(const char* jobz, const char* range, const char* uplo, const Int* n, T* A,
                                const Int* lda, const Real<T>* vl, const Real<T>* vu, const Int* il, const Int* iu,
                                const Real<T>* abstol, Int* m, Real<T>* w, T* Z, const Int* ldz, T* work,
                                const Int* lwork, Real<T>*, Int* iwork, Int* ifail, Int* status) {
-    syevx_of_real(jobz, range, uplo, n, A, lda, vl, vu, il, iu, abstol, m, w, Z, ldz, work, lwork, iwork, ifail,
-                  status);
+    syevx_of_real<routine>(jobz, range, uplo, n, A, lda, vl, vu, il, iu, abstol, m, w, Z, ldz, work, lwork, iwork,
+                           ifail, status);
   }
-  static constexpr auto syevx = by_type<T>(&syevx_of_real, &syevx_of_complex);
+  template <Routine routine>
+  static constexpr auto syevx = by_type<T>(&syevx_of_real<routine>, &syevx_of_complex<routine>);
 
   static int wrong_in_sygv(index itype, char jobz, char uplo, index n, index lda, index ldb) {
     return first_wrong({{itype >= 1 && itype <= 3, 1},
@@ -1573,6 +1629,7 @@ struct Fortran {
     find_all(jobz, uplo, n, A, lda, w, status);
     if (!*status && jobz == 'V') blaslift::to_generalized<T>(itype, uplo == 'L', n, n, B, ldb, A, lda);
   }
+  template <Routine routine>
   static void sygvd_of_real(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
                             const Int* ldb, Real<T>* w, T* work, const Int* lwork, Int* iwork, const Int* liwork,
                             Int* status) {
@@ -1586,9 +1643,10 @@ struct Fortran {
     int wrong = wrong_in_sygv(*itype, jobz, uplo, order, *lda, *ldb);
     if (!wrong) wrong = first_wrong({{asks || *lwork >= least, 11}, {asks || *liwork >= integers, 13}});
     if (!wrong) *iwork = static_cast<Int>(integers);
-    if (!settled(wrong, asks, least, work, status))
+    if (!settled<routine>(wrong, asks, least, work, status))
       find_all_generalized(*itype, jobz, uplo, order, A, *lda, B, *ldb, w, status);
   }
+  template <Routine routine>
   static void sygvd_of_complex(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
                                const Int* ldb, Real<T>* w, T* work, const Int* lwork, Real<T>* rwork, const Int* lrwork,
                                Int* iwork, const Int* liwork, Int* status) {
@@ -1607,26 +1665,31 @@ struct Fortran {
       wrong = first_wrong(
           {{asks || *lwork >= least, 11}, {asks || *lrwork >= reals, 13}, {asks || *liwork >= integers, 15}});
     if (!wrong) *rwork = static_cast<Real<T>>(reals), *iwork = static_cast<Int>(integers);
-    if (!settled(wrong, asks, least, work, status))
+    if (!settled<routine>(wrong, asks, least, work, status))
       find_all_generalized(*itype, jobz, uplo, order, A, *lda, B, *ldb, w, status);
   }
-  static constexpr auto sygvd = by_type<T>(&sygvd_of_real, &sygvd_of_complex);
+  template <Routine routine>
+  static constexpr auto sygvd = by_type<T>(&sygvd_of_real<routine>, &sygvd_of_complex<routine>);
 
+  template <Routine routine>
   static void sygv_of_real(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
                            const Int* ldb, Real<T>* w, T* work, const Int* lwork, Int* status) {
     const char jobz = letter(j), uplo = letter(u);
     const index order = *n, least = std::max<index>(1, (complex<T> ? 2 : 3) * order - 1);
     int wrong = wrong_in_sygv(*itype, jobz, uplo, order, *lda, *ldb);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 11}});
-    if (!settled(wrong, *lwork == -1, least, work, status))
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status))
       find_all_generalized(*itype, jobz, uplo, order, A, *lda, B, *ldb, w, status);
   }
+  template <Routine routine>
   static void sygv_of_complex(const Int* itype, const char* j, const char* u, const Int* n, T* A, const Int* lda, T* B,
                               const Int* ldb, Real<T>* w, T* work, const Int* lwork, Real<T>*, Int* status) {
-    sygv_of_real(itype, j, u, n, A, lda, B, ldb, w, work, lwork, status);
+    sygv_of_real<routine>(itype, j, u, n, A, lda, B, ldb, w, work, lwork, status);
   }
-  static constexpr auto sygv = by_type<T>(&sygv_of_real, &sygv_of_complex);
+  template <Routine routine>
+  static constexpr auto sygv = by_type<T>(&sygv_of_real<routine>, &sygv_of_complex<routine>);
 
+  template <Routine routine>
   static void sygvx_of_real(const Int* itype, const char* jobz, const char* range, const char* uplo, const Int* n, T* A,
                             const Int* lda, T* B, const Int* ldb, const Real<T>* vl, const Real<T>* vu, const Int* il,
                             const Int* iu, const Real<T>*, Int* m, Real<T>* w, T* Z, const Int* ldz, T* work,
@@ -1646,7 +1709,7 @@ struct Fortran {
                                    {!numbers || (*iu >= std::min<index>(x.n, *il) && *iu <= x.n), 13},
                                    {*ldz >= 1 && (x.jobz != 'V' || *ldz >= x.n), 18},
                                    {asks || *lwork >= least, 20}});
-    if (settled(wrong, asks, least, work, status)) return;
+    if (settled<routine>(wrong, asks, least, work, status)) return;
     *m = 0;
     *status = static_cast<Int>(blaslift::to_standard<T>(*itype, x.uplo == 'L', x.n, A, *lda, B, *ldb));
     if (*status) return;
@@ -1655,16 +1718,19 @@ struct Fortran {
     blaslift::to_generalized<T>(*itype, x.uplo == 'L', x.n, *m, B, *ldb, Z, *ldz);
     std::fill_n(ifail, *m, Int(0));
   }
+  template <Routine routine>
   static void sygvx_of_complex(const Int* itype, const char* jobz, const char* range, const char* uplo, const Int* n,
                                T* A, const Int* lda, T* B, const Int* ldb, const Real<T>* vl, const Real<T>* vu,
                                const Int* il, const Int* iu, const Real<T>* abstol, Int* m, Real<T>* w, T* Z,
                                const Int* ldz, T* work, const Int* lwork, Real<T>*, Int* iwork, Int* ifail,
                                Int* status) {
-    sygvx_of_real(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, abstol, m, w, Z, ldz, work, lwork, iwork,
-                  ifail, status);
+    sygvx_of_real<routine>(itype, jobz, range, uplo, n, A, lda, B, ldb, vl, vu, il, iu, abstol, m, w, Z, ldz, work,
+                           lwork, iwork, ifail, status);
   }
-  static constexpr auto sygvx = by_type<T>(&sygvx_of_real, &sygvx_of_complex);
+  template <Routine routine>
+  static constexpr auto sygvx = by_type<T>(&sygvx_of_real<routine>, &sygvx_of_complex<routine>);
 
+  template <Routine routine>
   static void sygst(const Int* itype, const char* u, const Int* n, T* A, const Int* lda, const T* B, const Int* ldb,
                     Int* status) {
     const char uplo = letter(u);
@@ -1673,10 +1739,11 @@ struct Fortran {
                                    {*n >= 0, 3},
                                    {*lda >= std::max<index>(1, *n), 5},
                                    {*ldb >= std::max<index>(1, *n), 7}});
-    if (!refused(wrong, status))
+    if (!refused<routine>(wrong, status))
       *status = static_cast<Int>(blaslift::sygst<T>(*itype, uplo == 'L', *n, A, *lda, B, *ldb));
   }
 
+  template <Routine routine>
   static void sytrd(const char* u, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tau, T* work,
                     const Int* lwork, Int* status) {
     const char uplo = letter(u);
@@ -1684,9 +1751,11 @@ struct Fortran {
                                    {*n >= 0, 2},
                                    {*lda >= std::max<index>(1, *n), 4},
                                    {*lwork == -1 || *lwork >= 1, 9}});
-    if (!settled(wrong, *lwork == -1, 1, work, status)) blaslift::sytd2<T>(uplo == 'L', *n, A, *lda, d, e, tau);
+    if (!settled<routine>(wrong, *lwork == -1, 1, work, status))
+      blaslift::sytd2<T>(uplo == 'L', *n, A, *lda, d, e, tau);
   }
 
+  template <Routine routine>
   static void gehrd(const Int* n, const Int* ilo, const Int* ihi, T* A, const Int* lda, T* tau, T* work,
                     const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);
@@ -1695,17 +1764,18 @@ struct Fortran {
                                    {*ihi >= std::min(*ilo, *n) && *ihi <= *n, 3},
                                    {*lda >= least, 5},
                                    {*lwork == -1 || *lwork >= least, 8}});
-    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status)) return;
     blaslift::gehd2<T>(*n, *ilo, *ihi, A, *lda, tau);
     *work = T(static_cast<Real<T>>(least));
   }
 
+  template <Routine routine>
   static void gebrd(const Int* m, const Int* n, T* A, const Int* lda, Real<T>* d, Real<T>* e, T* tauq, T* taup, T* work,
                     const Int* lwork, Int* status) {
     const index least = std::max<index>({1, *m, *n});
     const int wrong = first_wrong(
         {{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}, {*lwork == -1 || *lwork >= least, 10}});
-    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status)) return;
     blaslift::gebd2<T>(*m, *n, A, *lda, d, e, tauq, taup, work);
     *work = T(static_cast<Real<T>>(least));
   }
@@ -1752,6 +1822,7 @@ struct Fortran {
         for (index j = 0; j < n; ++j) vt[i + j * ld_of_vt] = found.vt(i, j);
     }
   };
+  template <Routine routine>
   static void gesdd_of_real(const char* j, const Int* m, const Int* n, T* A, const Int* lda, Real<T>* s, T* U,
                             const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork, Int*, Int* status) {
     const char job = letter(j);
@@ -1772,15 +1843,18 @@ struct Fortran {
     int wrong = first_wrong({{job == 'A' || job == 'S' || job == 'O' || job == 'N', 1}});
     if (!wrong) wrong = x.wrong(2, 8, 10);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 12}});
-    if (!settled(wrong, *lwork == -1, least, work, status)) x.compute(status);
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status)) x.compute(status);
   }
+  template <Routine routine>
   static void gesdd_of_complex(const char* job, const Int* m, const Int* n, T* A, const Int* lda, Real<T>* s, T* U,
                                const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork, Real<T>*, Int* iwork,
                                Int* status) {
-    gesdd_of_real(job, m, n, A, lda, s, U, ldu, VT, ldvt, work, lwork, iwork, status);
+    gesdd_of_real<routine>(job, m, n, A, lda, s, U, ldu, VT, ldvt, work, lwork, iwork, status);
   }
-  static constexpr auto gesdd = by_type<T>(&gesdd_of_real, &gesdd_of_complex);
+  template <Routine routine>
+  static constexpr auto gesdd = by_type<T>(&gesdd_of_real<routine>, &gesdd_of_complex<routine>);
 
+  template <Routine routine>
   static void gesvd_of_real(const char* ju, const char* jvt, const Int* m, const Int* n, T* A, const Int* lda,
                             Real<T>* s, T* U, const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork,
                             Int* status) {
@@ -1791,14 +1865,16 @@ struct Fortran {
     int wrong = first_wrong({{known(x.jobu), 1}, {known(x.jobvt) && (x.jobu != 'O' || x.jobvt != 'O'), 2}});
     if (!wrong) wrong = x.wrong(3, 9, 11);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 13}});
-    if (!settled(wrong, *lwork == -1, least, work, status)) x.compute(status);
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status)) x.compute(status);
   }
+  template <Routine routine>
   static void gesvd_of_complex(const char* jobu, const char* jobvt, const Int* m, const Int* n, T* A, const Int* lda,
                                Real<T>* s, T* U, const Int* ldu, T* VT, const Int* ldvt, T* work, const Int* lwork,
                                Real<T>*, Int* status) {
-    gesvd_of_real(jobu, jobvt, m, n, A, lda, s, U, ldu, VT, ldvt, work, lwork, status);
+    gesvd_of_real<routine>(jobu, jobvt, m, n, A, lda, s, U, ldu, VT, ldvt, work, lwork, status);
   }
-  static constexpr auto gesvd = by_type<T>(&gesvd_of_real, &gesvd_of_complex);
+  template <Routine routine>
+  static constexpr auto gesvd = by_type<T>(&gesvd_of_real<routine>, &gesvd_of_complex<routine>);
 
   static void find_general(char jl, char jr, index n, T* A, index lda, T* w, T* wi, T* VL, index ldvl, T* VR,
                            index ldvr, Int* status) {
@@ -1830,15 +1906,17 @@ struct Fortran {
                         {ldvl >= 1 && (jl != 'V' || ldvl >= n), of_vl},
                         {ldvr >= 1 && (jr != 'V' || ldvr >= n), of_vl + 2}});
   }
+  template <Routine routine>
   static void geev_of_real(const char* l, const char* r, const Int* n, T* A, const Int* lda, T* wr, T* wi, T* VL,
                            const Int* ldvl, T* VR, const Int* ldvr, T* work, const Int* lwork, Int* status) {
     const char jl = letter(l), jr = letter(r);
     const index least = std::max<index>(1, (jl == 'V' || jr == 'V' ? 4 : 3) * index{*n});
     int wrong = wrong_in_geev(jl, jr, *n, *lda, *ldvl, *ldvr, 9);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 13}});
-    if (!settled(wrong, *lwork == -1, least, work, status))
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status))
       find_general(jl, jr, *n, A, *lda, wr, wi, VL, *ldvl, VR, *ldvr, status);
   }
+  template <Routine routine>
   static void geev_of_complex(const char* l, const char* r, const Int* n, T* A, const Int* lda, T* w, T* VL,
                               const Int* ldvl, T* VR, const Int* ldvr, T* work, const Int* lwork, Real<T>*,
                               Int* status) {
@@ -1846,10 +1924,11 @@ struct Fortran {
     const index least = std::max<index>(1, 2 * index{*n});
     int wrong = wrong_in_geev(jl, jr, *n, *lda, *ldvl, *ldvr, 8);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 12}});
-    if (!settled(wrong, *lwork == -1, least, work, status))
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status))
       find_general(jl, jr, *n, A, *lda, w, nullptr, VL, *ldvl, VR, *ldvr, status);
   }
-  static constexpr auto geev = by_type<T>(&geev_of_real, &geev_of_complex);
+  template <Routine routine>
+  static constexpr auto geev = by_type<T>(&geev_of_real<routine>, &geev_of_complex<routine>);
 
   static int wrong_in_least_squares(index m, index n, index nrhs, index lda, index ldb) {
     return first_wrong({{m >= 0, 1},
@@ -1858,6 +1937,7 @@ struct Fortran {
                         {lda >= std::max<index>(1, m), 5},
                         {ldb >= std::max<index>({1, m, n}), 7}});
   }
+  template <Routine routine>
   static void gels(const char* t, const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B,
                    const Int* ldb, T* work, const Int* lwork, Int* status) {
     const char trans = letter(t);
@@ -1865,29 +1945,33 @@ struct Fortran {
     int wrong = first_wrong({{trans == 'N' || trans == (complex<T> ? 'C' : 'T'), 1}});
     if (const int other = wrong_in_least_squares(*m, *n, *nrhs, *lda, *ldb); !wrong && other) wrong = 1 + other;
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= least, 10}});
-    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status)) return;
     *status = static_cast<Int>(blaslift::gels<T>(trans != 'N', *m, *n, *nrhs, A, *lda, B, *ldb, work));
   }
 
+  template <Routine routine>
   static void gelsy_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                             Int* jpvt, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* status) {
     const index k = std::min<index>(*m, *n),
                 least = std::max<index>(1, k + std::max<index>({2 * k, *n + 1, k + *nrhs}));
     int wrong = wrong_in_least_squares(*m, *n, *nrhs, *lda, *ldb);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= (k > 0 ? least : 1), 12}});
-    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status)) return;
     *rank = 0;
     if (k == 0 || *nrhs == 0) return;
     const index found = pivoted_least_squares<T>(*m, *n, *nrhs, A, *lda, B, *ldb, jpvt, *rcond);
     found < 0 ? * status = 1 : * rank = static_cast<Int>(found);
   }
+  template <Routine routine>
   static void gelsy_of_complex(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                                Int* jpvt, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Real<T>*,
                                Int* status) {
-    gelsy_of_real(m, n, nrhs, A, lda, B, ldb, jpvt, rcond, rank, work, lwork, status);
+    gelsy_of_real<routine>(m, n, nrhs, A, lda, B, ldb, jpvt, rcond, rank, work, lwork, status);
   }
-  static constexpr auto gelsy = by_type<T>(&gelsy_of_real, &gelsy_of_complex);
+  template <Routine routine>
+  static constexpr auto gelsy = by_type<T>(&gelsy_of_real<routine>, &gelsy_of_complex<routine>);
 
+  template <Routine routine>
   static void by_singular_values(bool to_a, const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B,
                                  const Int* ldb, Real<T>* s, Real<T> rcond, Int* rank, T* work, const Int* lwork,
                                  Int* status) {
@@ -1895,71 +1979,84 @@ struct Fortran {
                 least = std::max<index>(1, 3 * k + std::max<index>({*m, *n, *nrhs, 2 * k}));
     int wrong = wrong_in_least_squares(*m, *n, *nrhs, *lda, *ldb);
     if (!wrong) wrong = first_wrong({{*lwork == -1 || *lwork >= 1, 12}});
-    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status)) return;
     *rank = 0;
     if (k == 0) return;
     const index found = least_squares<T>(*m, *n, *nrhs, A, *lda, B, *ldb, s, rcond, to_a ? A : nullptr, *lda);
     found < 0 ? * status = 1 : * rank = static_cast<Int>(found);
   }
+  template <Routine routine>
   static void gelsd_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                             Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* iwork,
                             Int* status) {
     constexpr Real<T> precision = std::numeric_limits<Real<T>>::epsilon();
-    by_singular_values(false, m, n, nrhs, A, lda, B, ldb, s, *rcond > 0 && *rcond < 1 ? *rcond : precision, rank, work,
-                       lwork, status);
+    by_singular_values<routine>(false, m, n, nrhs, A, lda, B, ldb, s, *rcond > 0 && *rcond < 1 ? *rcond : precision,
+                                rank, work, lwork, status);
     if (*lwork == -1 && *status == 0) *iwork = static_cast<Int>(std::max<index>(1, 30 * std::min<index>(*m, *n)));
   }
+  template <Routine routine>
   static void gelsd_of_complex(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                                Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Real<T>* rwork,
                                Int* iwork, Int* status) {
-    gelsd_of_real(m, n, nrhs, A, lda, B, ldb, s, rcond, rank, work, lwork, iwork, status);
+    gelsd_of_real<routine>(m, n, nrhs, A, lda, B, ldb, s, rcond, rank, work, lwork, iwork, status);
     if (*lwork == -1 && *status == 0) *rwork = 1;  // none is needed here
   }
-  static constexpr auto gelsd = by_type<T>(&gelsd_of_real, &gelsd_of_complex);
+  template <Routine routine>
+  static constexpr auto gelsd = by_type<T>(&gelsd_of_real<routine>, &gelsd_of_complex<routine>);
 
+  template <Routine routine>
   static void gelss_of_real(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                             Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Int* status) {
     constexpr Real<T> precision = std::numeric_limits<Real<T>>::epsilon();
-    by_singular_values(true, m, n, nrhs, A, lda, B, ldb, s, *rcond < 0 ? precision : *rcond, rank, work, lwork, status);
+    by_singular_values<routine>(true, m, n, nrhs, A, lda, B, ldb, s, *rcond < 0 ? precision : *rcond, rank, work, lwork,
+                                status);
   }
+  template <Routine routine>
   static void gelss_of_complex(const Int* m, const Int* n, const Int* nrhs, T* A, const Int* lda, T* B, const Int* ldb,
                                Real<T>* s, const Real<T>* rcond, Int* rank, T* work, const Int* lwork, Real<T>*,
                                Int* status) {
-    gelss_of_real(m, n, nrhs, A, lda, B, ldb, s, rcond, rank, work, lwork, status);
+    gelss_of_real<routine>(m, n, nrhs, A, lda, B, ldb, s, rcond, rank, work, lwork, status);
   }
-  static constexpr auto gelss = by_type<T>(&gelss_of_real, &gelss_of_complex);
+  template <Routine routine>
+  static constexpr auto gelss = by_type<T>(&gelss_of_real<routine>, &gelss_of_complex<routine>);
 
+  template <Routine routine>
   static void geqrf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);
     const int wrong = first_wrong({{*m >= 0, 1},
                                    {*n >= 0, 2},
                                    {*lda >= std::max<index>(1, *m), 4},
                                    {*lwork == -1 || *lwork >= least || (*m == 0 && *lwork > 0), 7}});
-    if (!settled(wrong, *lwork == -1, least, work, status)) geqr2<T>(*m, *n, A, *lda, tau);
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status)) geqr2<T>(*m, *n, A, *lda, tau);
   }
 
+  template <Routine routine>
   static void geqp3_of_real(const Int* m, const Int* n, T* A, const Int* lda, Int* jpvt, T* tau, T* work,
                             const Int* lwork, Int* status) {
     const index least = *m == 0 || *n == 0 ? 1 : (complex<T> ? 1 : 3) * index{*n} + 1;
     const int wrong = first_wrong(
         {{*m >= 0, 1}, {*n >= 0, 2}, {*lda >= std::max<index>(1, *m), 4}, {*lwork == -1 || *lwork >= least, 8}});
-    if (!settled(wrong, *lwork == -1, least, work, status)) geqp2<T>(*m, *n, A, *lda, jpvt, tau);
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status)) geqp2<T>(*m, *n, A, *lda, jpvt, tau);
   }
+  template <Routine routine>
   static void geqp3_of_complex(const Int* m, const Int* n, T* A, const Int* lda, Int* jpvt, T* tau, T* work,
                                const Int* lwork, Real<T>*, Int* status) {
-    geqp3_of_real(m, n, A, lda, jpvt, tau, work, lwork, status);
+    geqp3_of_real<routine>(m, n, A, lda, jpvt, tau, work, lwork, status);
   }
-  static constexpr auto geqp3 = by_type<T>(&geqp3_of_real, &geqp3_of_complex);
+  template <Routine routine>
+  static constexpr auto geqp3 = by_type<T>(&geqp3_of_real<routine>, &geqp3_of_complex<routine>);
 
+  template <Routine routine>
   static void gelqf(const Int* m, const Int* n, T* A, const Int* lda, T* tau, T* work, const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *m);
     const int wrong = first_wrong({{*m >= 0, 1},
                                    {*n >= 0, 2},
                                    {*lda >= least, 4},
                                    {*lwork == -1 || *lwork >= least || (*n == 0 && *lwork > 0), 7}});
-    if (settled(wrong, *lwork == -1, least, work, status)) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status)) return;
     if (!gelq2<T>(*m, *n, A, *lda, tau)) *status = 1;
   }
+  template <Routine routine>
   static void orglq(const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau, T* work,
                     const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *m);
@@ -1968,7 +2065,7 @@ struct Fortran {
                                    {*k >= 0 && *k <= *m, 3},
                                    {*lda >= least, 5},
                                    {*lwork == -1 || *lwork >= least, 8}});
-    if (!settled(wrong, *lwork == -1, least, work, status)) blaslift::orglq<T>(*m, *n, *k, A, *lda, tau);
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status)) blaslift::orglq<T>(*m, *n, *k, A, *lda, tau);
   }
 
   static int wrong_in_ormqr(char side, char trans, index m, index n, index k, index lda, index ldc) {
@@ -1981,16 +2078,18 @@ struct Fortran {
                         {lda >= std::max<index>(1, of_q), 7},
                         {ldc >= std::max<index>(1, m), 0}});
   }
+  template <Routine routine>
   static void ormqr(const char* s, const char* t, const Int* m, const Int* n, const Int* k, const T* A, const Int* lda,
                     const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
     const char side = letter(s), trans = letter(t);
     const index least = std::max<index>(1, side == 'L' ? *n : *m);
     int wrong = wrong_in_ormqr(side, trans, *m, *n, *k, *lda, *ldc);
     if (!wrong) wrong = first_wrong({{*ldc >= std::max<index>(1, *m), 10}, {*lwork == -1 || *lwork >= least, 12}});
-    if (!settled(wrong, *lwork == -1, least, work, status))
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status))
       blaslift::ormqr<T>(side == 'L', trans != 'N', *m, *n, *k, A, *lda, tau, C, *ldc);
   }
 
+  template <Routine routine>
   static void ormlq(const char* s, const char* t, const Int* m, const Int* n, const Int* k, const T* A, const Int* lda,
                     const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
     const char side = letter(s), trans = letter(t);
@@ -2004,10 +2103,11 @@ struct Fortran {
                                    {*lda >= std::max<index>(1, *k), 7},
                                    {*ldc >= std::max<index>(1, *m), 10},
                                    {*lwork == -1 || *lwork >= least, 12}});
-    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
     multiply_other<T>({false, order, A, *lda}, left, trans == 'N', length, *k, tau, C, *ldc);
   }
 
+  template <Routine routine>
   static void orgqr(const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau, T* work,
                     const Int* lwork, Int* status) {
     const index least = std::max<index>(1, *n);
@@ -2016,9 +2116,10 @@ struct Fortran {
                                    {*k >= 0 && *k <= *n, 3},
                                    {*lda >= std::max<index>(1, *m), 5},
                                    {*lwork == -1 || *lwork >= least, 8}});
-    if (!settled(wrong, *lwork == -1, least, work, status)) blaslift::orgqr<T>(*m, *n, *k, A, *lda, tau);
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status)) blaslift::orgqr<T>(*m, *n, *k, A, *lda, tau);
   }
 
+  template <Routine routine>
   static void ormtr(const char* s, const char* u, const char* t, const Int* m, const Int* n, const T* A, const Int* lda,
                     const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
     const char side = letter(s), uplo = letter(u), trans = letter(t);
@@ -2032,7 +2133,7 @@ struct Fortran {
                                    {*lda >= std::max<index>(1, order), 7},
                                    {*ldc >= std::max<index>(1, *m), 10},
                                    {*lwork == -1 || *lwork >= least, 12}});
-    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0 || order == 1) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0 || order == 1) return;
     if (uplo == 'U')
       multiply_other<T>({true, order - 1, A + *lda, *lda}, left, adjoint, length, order - 1, tau, C, *ldc);
     else
@@ -2044,6 +2145,7 @@ struct Fortran {
     blaslift::ormqr<T>(left, adjoint, left ? size : m, left ? n : size, size, A, lda, tau,
                        C + (left ? begin : begin * ldc), ldc);
   }
+  template <Routine routine>
   static void orgtr(const char* u, const Int* n, T* A, const Int* lda, const T* tau, T* work, const Int* lwork,
                     Int* status) {
     const char uplo = letter(u);
@@ -2052,10 +2154,11 @@ struct Fortran {
                                    {*n >= 0, 2},
                                    {*lda >= std::max<index>(1, *n), 4},
                                    {*lwork == -1 || *lwork >= least, 7}});
-    if (settled(wrong, *lwork == -1, least, work, status) || *n == 0) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status) || *n == 0) return;
     uplo == 'U' ? orgql_before<T>(*n, A, *lda, tau) : orgqr_behind<T>(*n, 0, *n - 1, A, *lda, tau);
   }
 
+  template <Routine routine>
   static void ormhr(const char* s, const char* t, const Int* m, const Int* n, const Int* ilo, const Int* ihi,
                     const T* A, const Int* lda, const T* tau, T* C, const Int* ldc, T* work, const Int* lwork,
                     Int* status) {
@@ -2071,10 +2174,11 @@ struct Fortran {
                                    {*lda >= std::max<index>(1, order), 8},
                                    {*ldc >= std::max<index>(1, *m), 11},
                                    {*lwork == -1 || *lwork >= least, 13}});
-    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0 || size <= 0) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0 || size <= 0) return;
     behind_first_row(left, trans != 'N', *m, *n, *ilo, size, A + *ilo + (*ilo - 1) * static_cast<index>(*lda), *lda,
                      tau + *ilo - 1, C, *ldc);
   }
+  template <Routine routine>
   static void orghr(const Int* n, const Int* ilo, const Int* ihi, T* A, const Int* lda, const T* tau, T* work,
                     const Int* lwork, Int* status) {
     const index size = *ihi - *ilo, least = std::max<index>(1, size);
@@ -2083,10 +2187,11 @@ struct Fortran {
                                    {*ihi >= std::min<index>(*ilo, *n) && *ihi <= *n, 3},
                                    {*lda >= std::max<index>(1, *n), 5},
                                    {*lwork == -1 || *lwork >= least, 8}});
-    if (settled(wrong, *lwork == -1, least, work, status) || *n == 0) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status) || *n == 0) return;
     orgqr_behind<T>(*n, *ilo - 1, size, A, *lda, tau + *ilo - 1);
   }
 
+  template <Routine routine>
   static void ormbr(const char* v, const char* s, const char* t, const Int* m, const Int* n, const Int* k, const T* A,
                     const Int* lda, const T* tau, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
     const char vect = letter(v), side = letter(s), trans = letter(t);
@@ -2102,7 +2207,7 @@ struct Fortran {
                                    {*lda >= std::max<index>(1, rows ? count : order), 8},
                                    {*ldc >= std::max<index>(1, *m), 11},
                                    {*lwork == -1 || *lwork >= least, 13}});
-    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
     // Of a square matrix, or a longer one, the side that is reduced second begins beside the diagonal.
     const index begin = (rows ? *k > order - 1 : *k > order) ? 1 : 0, size = order - begin;
     if (!rows) {
@@ -2115,6 +2220,7 @@ struct Fortran {
                         begin ? size : *k, tau, C + (left ? begin : begin * static_cast<index>(*ldc)), *ldc);
     }
   }
+  template <Routine routine>
   static void orgbr(const char* v, const Int* m, const Int* n, const Int* k, T* A, const Int* lda, const T* tau,
                     T* work, const Int* lwork, Int* status) {
     const char vect = letter(v);
@@ -2126,7 +2232,7 @@ struct Fortran {
                                    {*k >= 0, 4},
                                    {*lda >= std::max<index>(1, *m), 6},
                                    {*lwork == -1 || *lwork >= least, 9}});
-    if (settled(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
+    if (settled<routine>(wrong, *lwork == -1, least, work, status) || *m == 0 || *n == 0) return;
     if (!rows) {
       if (*m >= *k)
         blaslift::orgqr<T>(*m, *n, *k, A, *lda, tau);
@@ -2146,6 +2252,7 @@ struct Fortran {
 
   /// In T: its size and the sizes of blocks, which are all of it, in five elements; then tau.
   static constexpr index head = 5;
+  template <Routine routine>
   static void geqr(const Int* m, const Int* n, T* A, const Int* lda, T* t, const Int* tsize, T* work, const Int* lwork,
                    Int* status) {
     const index least = std::max<index>(1, *n), room = head + std::max<index>(1, std::min(*m, *n));
@@ -2160,8 +2267,9 @@ struct Fortran {
       t[1] = T(static_cast<Real<T>>(*m));
       t[2] = T(static_cast<Real<T>>(*n));
     }
-    if (!settled(wrong, asks, least, work, status)) geqr2<T>(*m, *n, A, *lda, t + head);
+    if (!settled<routine>(wrong, asks, least, work, status)) geqr2<T>(*m, *n, A, *lda, t + head);
   }
+  template <Routine routine>
   static void gemqr(const char* s, const char* tr, const Int* m, const Int* n, const Int* k, const T* A, const Int* lda,
                     const T* t, const Int* tsize, T* C, const Int* ldc, T* work, const Int* lwork, Int* status) {
     const char side = letter(s), trans = letter(tr);
@@ -2170,7 +2278,7 @@ struct Fortran {
     if (!wrong)
       wrong = first_wrong(
           {{*tsize >= head, 9}, {*ldc >= std::max<index>(1, *m), 11}, {*lwork == -1 || *lwork >= least, 13}});
-    if (!settled(wrong, *lwork == -1, least, work, status))
+    if (!settled<routine>(wrong, *lwork == -1, least, work, status))
       blaslift::ormqr<T>(side == 'L', trans != 'N', *m, *n, *k, A, *lda, t + head, C, *ldc);
   }
 };
@@ -2183,18 +2291,20 @@ char uplo_of(int code) { return code == 121 ? 'U' : code == 122 ? 'L' : '?'; }
 char other_uplo(char uplo) { return uplo == 'U' ? 'L' : uplo == 'L' ? 'U' : '?'; }
 constexpr int by_rows = 101, by_columns = 102;
 
-template <Routine routine, class T, class Int>
+template <class T, class Int>
 struct Cblas {
   using Scalar = typename ByValue<T>::type;
 
+  template <Routine routine>
   static void refuse_it(int position) {
     // What is by rows has its arguments in another order: told is what is right for the layout by columns.
-    refuse(routine_names[static_cast<int>(routine)], position + 1);
+    refuse(name_of<routine>, position + 1);
   }
 
+  template <Routine routine>
   static void gemm(int layout, int transa, int transb, Int m, Int n, Int k, Scalar alpha, const T* A, Int lda,
                    const T* B, Int ldb, Scalar beta, T* C, Int ldc) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     const bool rows = layout == by_rows;
     const char ta = op_of(rows ? transb : transa), tb = op_of(rows ? transa : transb);
     if (rows) {
@@ -2202,14 +2312,15 @@ struct Cblas {
       std::swap(A, B);
       std::swap(lda, ldb);
     }
-    if (const int wrong = wrong_in_gemm(ta, tb, m, n, k, lda, ldb, ldc)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_gemm(ta, tb, m, n, k, lda, ldb, ldc)) return refuse_it<routine>(wrong);
     blaslift::gemm<T>(ta, tb, m, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc);
   }
 
+  template <Routine routine>
   static void gemm_batch(int layout, const int* transa, const int* transb, const Int* m, const Int* n, const Int* k,
                          const T* alpha, const T* const* A, const Int* lda, const T* const* B, const Int* ldb,
                          const T* beta, T* const* C, const Int* ldc, Int groups, const Int* sizes) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     if (layout == by_rows) {
       std::swap(transa, transb);
       std::swap(m, n);
@@ -2219,13 +2330,14 @@ struct Cblas {
     const auto of = [](const int* all) { return [all](index g) { return op_of(all[g]); }; };
     if (const int wrong = gemm_groups<T>(gemm_underneath<routine, Int>(), of(transa), of(transb), m, n, k, alpha, A,
                                          lda, B, ldb, beta, C, ldc, groups, sizes))
-      refuse_it(wrong);
+      refuse_it<routine>(wrong);
   }
 
+  template <Routine routine>
   static void gemm_batch_strided(int layout, int transa, int transb, Int m, Int n, Int k, Scalar alpha, const T* A,
                                  Int lda, Int stride_a, const T* B, Int ldb, Int stride_b, Scalar beta, T* C, Int ldc,
                                  Int stride_c, Int count) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     const bool rows = layout == by_rows;
     const char ta = op_of(rows ? transb : transa), tb = op_of(rows ? transa : transb);
     if (rows) {
@@ -2234,15 +2346,17 @@ struct Cblas {
       std::swap(lda, ldb);
       std::swap(stride_a, stride_b);
     }
-    if (const int wrong = wrong_in_gemm_batch(ta, tb, m, n, k, lda, ldb, ldc, count)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_gemm_batch(ta, tb, m, n, k, lda, ldb, ldc, count)) return refuse_it<routine>(wrong);
     blaslift::gemm_batch<T>(gemm_underneath<routine, Int>(), ta, tb, m, n, k, ByValue<T>::get(alpha), A, lda, stride_a,
                             B, ldb, stride_b, ByValue<T>::get(beta), C, ldc, stride_c, count);
   }
 
-  static constexpr auto gemm3m = gemm;
+  template <Routine routine>
+  static constexpr auto gemm3m = gemm<routine>;
+  template <Routine routine>
   static void gemmt(int layout, int u, int transa, int transb, Int n, Int k, Scalar alpha, const T* A, Int lda,
                     const T* B, Int ldb, Scalar beta, T* C, Int ldc) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     const bool rows = layout == by_rows;
     const char uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u), ta = op_of(rows ? transb : transa),
                tb = op_of(rows ? transa : transb);
@@ -2250,78 +2364,89 @@ struct Cblas {
       std::swap(A, B);
       std::swap(lda, ldb);
     }
-    if (const int wrong = wrong_in_gemmt(uplo, ta, tb, n, k, lda, ldb, ldc)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_gemmt(uplo, ta, tb, n, k, lda, ldb, ldc)) return refuse_it<routine>(wrong);
     blaslift::gemmt<T>(uplo, ta, tb, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C, ldc);
   }
 
+  template <Routine routine>
   static void ranked(bool hermitian, int layout, int u, int t, Int n, Int k, T alpha, const T* A, Int lda, T beta, T* C,
                      Int ldc) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     char uplo = uplo_of(u), trans = op_of(t);
-    if (!is_syrk_op<T>(trans, hermitian)) return refuse_it(2);
+    if (!is_syrk_op<T>(trans, hermitian)) return refuse_it<routine>(2);
     if (layout == by_rows) {
       uplo = other_uplo(uplo);
       trans = trans != 'N' ? 'N' : hermitian ? 'C' : 'T';
     }
-    if (const int wrong = wrong_in_syrk<T>(uplo, trans, hermitian, n, k, lda, ldc)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_syrk<T>(uplo, trans, hermitian, n, k, lda, ldc)) return refuse_it<routine>(wrong);
     blaslift::syrk<T>(uplo, trans, hermitian, n, k, alpha, A, lda, beta, C, ldc);
   }
+  template <Routine routine>
   static void syrk(int layout, int uplo, int trans, Int n, Int k, Scalar alpha, const T* A, Int lda, Scalar beta, T* C,
                    Int ldc) {
-    ranked(false, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, ByValue<T>::get(beta), C, ldc);
+    ranked<routine>(false, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, ByValue<T>::get(beta), C, ldc);
   }
+  template <Routine routine>
   static void herk(int layout, int uplo, int trans, Int n, Int k, Real<T> alpha, const T* A, Int lda, Real<T> beta,
                    T* C, Int ldc) {
-    ranked(true, layout, uplo, trans, n, k, T(alpha), A, lda, T(beta), C, ldc);
+    ranked<routine>(true, layout, uplo, trans, n, k, T(alpha), A, lda, T(beta), C, ldc);
   }
 
+  template <Routine routine>
   static void ranked_twice(bool hermitian, int layout, int u, int t, Int n, Int k, T alpha, const T* A, Int lda,
                            const T* B, Int ldb, T beta, T* C, Int ldc) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     char uplo = uplo_of(u), trans = op_of(t);
-    if (!is_syrk_op<T>(trans, hermitian)) return refuse_it(2);
+    if (!is_syrk_op<T>(trans, hermitian)) return refuse_it<routine>(2);
     if (layout == by_rows) {
       uplo = other_uplo(uplo);
       trans = trans != 'N' ? 'N' : hermitian ? 'C' : 'T';
       alpha = conjugate_if(hermitian, alpha);
     }
-    if (const int wrong = wrong_in_syr2k<T>(uplo, trans, hermitian, n, k, lda, ldb, ldc)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_syr2k<T>(uplo, trans, hermitian, n, k, lda, ldb, ldc))
+      return refuse_it<routine>(wrong);
     blaslift::syr2k<T>(uplo, trans, hermitian, n, k, alpha, A, lda, B, ldb, beta, C, ldc);
   }
+  template <Routine routine>
   static void syr2k(int layout, int uplo, int trans, Int n, Int k, Scalar alpha, const T* A, Int lda, const T* B,
                     Int ldb, Scalar beta, T* C, Int ldc) {
-    ranked_twice(false, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta), C,
-                 ldc);
+    ranked_twice<routine>(false, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, B, ldb,
+                          ByValue<T>::get(beta), C, ldc);
   }
+  template <Routine routine>
   static void her2k(int layout, int uplo, int trans, Int n, Int k, Scalar alpha, const T* A, Int lda, const T* B,
                     Int ldb, Real<T> beta, T* C, Int ldc) {
-    ranked_twice(true, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, T(beta), C, ldc);
+    ranked_twice<routine>(true, layout, uplo, trans, n, k, ByValue<T>::get(alpha), A, lda, B, ldb, T(beta), C, ldc);
   }
 
   static char side_of(int code, bool rows) { return code == 141 || code == 142 ? "LR"[(code == 142) != rows] : '?'; }
+  template <Routine routine>
   static void with_symmetric(bool hermitian, int layout, int s, int u, Int m, Int n, Scalar alpha, const T* A, Int lda,
                              const T* B, Int ldb, Scalar beta, T* C, Int ldc) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     const bool rows = layout == by_rows;
     const char side = side_of(s, rows), uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u);
     if (rows) std::swap(m, n);
-    if (const int wrong = wrong_in_symm(side, uplo, m, n, lda, ldb, ldc)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_symm(side, uplo, m, n, lda, ldb, ldc)) return refuse_it<routine>(wrong);
     blaslift::symm<T>(side == 'L', uplo, hermitian, m, n, ByValue<T>::get(alpha), A, lda, B, ldb, ByValue<T>::get(beta),
                       C, ldc);
   }
+  template <Routine routine>
   static void symm(int layout, int side, int uplo, Int m, Int n, Scalar alpha, const T* A, Int lda, const T* B, Int ldb,
                    Scalar beta, T* C, Int ldc) {
-    with_symmetric(false, layout, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+    with_symmetric<routine>(false, layout, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
   }
+  template <Routine routine>
   static void hemm(int layout, int side, int uplo, Int m, Int n, Scalar alpha, const T* A, Int lda, const T* B, Int ldb,
                    Scalar beta, T* C, Int ldc) {
-    with_symmetric(true, layout, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
+    with_symmetric<routine>(true, layout, side, uplo, m, n, alpha, A, lda, B, ldb, beta, C, ldc);
   }
 
   /// @param compute  trmm or trsm
+  template <Routine routine>
   static void with_triangle(decltype(blaslift::trsm<T>)* compute, int layout, int s, int u, int t, int d, Int m, Int n,
                             Scalar alpha, const T* A, Int lda, T* B, Int ldb) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     const bool rows = layout == by_rows;
     const char side = side_of(s, rows),
                diag = d == 131   ? 'N'
@@ -2329,50 +2454,59 @@ struct Cblas {
                                  : '?',
                uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u), trans = op_of(t);
     if (rows) std::swap(m, n);
-    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, m, n, lda, ldb)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_trsm(side, uplo, trans, diag, m, n, lda, ldb)) return refuse_it<routine>(wrong);
     compute(side == 'L', uplo, trans, diag == 'U', m, n, ByValue<T>::get(alpha), A, lda, B, ldb);
   }
+  template <Routine routine>
   static void trmm(int layout, int side, int uplo, int trans, int diag, Int m, Int n, Scalar alpha, const T* A, Int lda,
                    T* B, Int ldb) {
-    with_triangle(blaslift::trmm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
+    with_triangle<routine>(blaslift::trmm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
   }
+  template <Routine routine>
   static void trsm(int layout, int side, int uplo, int trans, int diag, Int m, Int n, Scalar alpha, const T* A, Int lda,
                    T* B, Int ldb) {
-    with_triangle(blaslift::trsm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
+    with_triangle<routine>(blaslift::trsm<T>, layout, side, uplo, trans, diag, m, n, alpha, A, lda, B, ldb);
   }
 
+  template <Routine routine>
   static void with_vector(bool hermitian, int layout, int u, Int n, Scalar alpha, const T* A, Int lda, const T* x,
                           Int incx, Scalar beta, T* y, Int incy) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     const bool rows = layout == by_rows;
     const char uplo = rows ? other_uplo(uplo_of(u)) : uplo_of(u);
-    if (const int wrong = wrong_in_symv(uplo, n, lda, incx, incy)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_symv(uplo, n, lda, incx, incy)) return refuse_it<routine>(wrong);
     blaslift::symv<T>(uplo, hermitian, hermitian && rows, n, ByValue<T>::get(alpha), A, lda, x, incx,
                       ByValue<T>::get(beta), y, incy);
   }
+  template <Routine routine>
   static void symv(int layout, int uplo, Int n, Scalar alpha, const T* A, Int lda, const T* x, Int incx, Scalar beta,
                    T* y, Int incy) {
-    with_vector(false, layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+    with_vector<routine>(false, layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
   }
+  template <Routine routine>
   static void hemv(int layout, int uplo, Int n, Scalar alpha, const T* A, Int lda, const T* x, Int incx, Scalar beta,
                    T* y, Int incy) {
-    with_vector(true, layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
+    with_vector<routine>(true, layout, uplo, n, alpha, A, lda, x, incx, beta, y, incy);
   }
 
+  template <Routine routine>
   static void gemv(int layout, int t, Int m, Int n, Scalar alpha, const T* A, Int lda, const T* x, Int incx,
                    Scalar beta, T* y, Int incy) {
-    if (layout != by_rows && layout != by_columns) return refuse_it(0);
+    if (layout != by_rows && layout != by_columns) return refuse_it<routine>(0);
     const bool rows = layout == by_rows;
     char trans = op_of(t);
-    if (!is_op(trans)) return refuse_it(1);
+    if (!is_op(trans)) return refuse_it<routine>(1);
     // What is stored by rows is the transposed matrix by columns.
     const bool conjugated = rows && trans == 'C';
     if (rows) std::swap(m, n), trans = trans == 'N' ? 'T' : 'N';
-    if (const int wrong = wrong_in_gemv(trans, m, n, lda, incx, incy)) return refuse_it(wrong);
+    if (const int wrong = wrong_in_gemv(trans, m, n, lda, incx, incy)) return refuse_it<routine>(wrong);
     blaslift::gemv<T>(trans, conjugated, m, n, ByValue<T>::get(alpha), A, lda, x, incx, ByValue<T>::get(beta), y, incy);
   }
 
-  static void copy(Int n, const T* x, Int incx, T* y, Int incy) { blaslift::copy<T>(n, x, incx, y, incy); }
+  template <Routine routine>
+  static void copy(Int n, const T* x, Int incx, T* y, Int incy) {
+    blaslift::copy<T>(n, x, incx, y, incy);
+  }
 };
 
 template <class F>
@@ -2384,11 +2518,12 @@ template <class Int>
 void* of_width(Symbol symbol) {
   const bool cblas = info(symbol).interface == Interface::cblas;
   const Routine routine = info(symbol).routine;
-#define BLAS(kind, name, type)  \
-  if (routine == Routine::name) \
-    return cblas ? address(Cblas<Routine::name, type, Int>::kind) : address(Fortran<Routine::name, type, Int>::kind);
+#define BLAS(kind, name, type)                                             \
+  if (routine == Routine::name)                                            \
+    return cblas ? address(Cblas<type, Int>::template kind<Routine::name>) \
+                 : address(Fortran<type, Int>::template kind<Routine::name>);
 #define LAPACK(kind, name, type) \
-  if (routine == Routine::name) return address(Fortran<Routine::name, type, Int>::kind);
+  if (routine == Routine::name) return address(Fortran<type, Int>::template kind<Routine::name>);
 #include "api/routines.def"
   return nullptr;
 }
