@@ -34,25 +34,39 @@ if(NOT blaslift_cuda_found)
   return()
 endif()
 
+# blaslift_cuda_unit(RESULT NAME SOURCE...): one unit of several sources below kernels/cuda.  Of a small one nvcc spends
+# four of five seconds on headers, which it reads four times.  It names no path of this copy, so that ccache knows it in
+# another one.
+function(blaslift_cuda_unit result name)
+  set(includes "")
+  foreach(source ${ARGN})
+    string(APPEND includes "#include \"kernels/cuda/${source}.cu\"\n")
+  endforeach()
+  file(CONFIGURE OUTPUT cuda/${name}.cu CONTENT "@includes@" @ONLY)
+  set(${result} ${CMAKE_CURRENT_BINARY_DIR}/cuda/${name}.cu PARENT_SCOPE)
+endfunction()
+
 # By themselves: bench/symv_time, bench/systolic and others have these kernels without the module around them.
-set(qr kernels/cuda/qr/qr_panel)
-set(symv kernels/cuda/symv/symv)
-set(gemv kernels/cuda/gemv/gemv)
+set(qr kernels/cuda/qr/qr_panel)  # units apart: each takes as long as all that is left of the build's kernels
 add_library(blaslift_cuda_qr_panel OBJECT ${qr}.cu ${qr}_s.cu ${qr}_d.cu ${qr}_c.cu ${qr}_z.cu)
-set(trsm kernels/cuda/trsm/trsm)
-add_library(blaslift_cuda_trsm OBJECT ${trsm}.cpp ${trsm}_s.cu ${trsm}_d.cu ${trsm}_c.cu ${trsm}_z.cu)
-add_library(blaslift_cuda_symv OBJECT ${symv}.cpp ${symv}_s.cu ${symv}_d.cu ${symv}_c.cu ${symv}_z.cu ${symv}_w.cu)
-add_library(blaslift_cuda_gemv OBJECT ${gemv}.cpp ${gemv}_s.cu ${gemv}_d.cu ${gemv}_c.cu ${gemv}_z.cu)
-set(systolic kernels/cuda/systolic/systolic)
-add_library(blaslift_cuda_systolic OBJECT ${systolic}.cpp ${systolic}_s.cu ${systolic}_d.cu)
+blaslift_cuda_unit(unit trsm trsm/trsm_s trsm/trsm_d trsm/trsm_c trsm/trsm_z)
+add_library(blaslift_cuda_trsm OBJECT kernels/cuda/trsm/trsm.cpp ${unit})
+blaslift_cuda_unit(unit symv symv/symv_s symv/symv_d symv/symv_c symv/symv_z symv/symv_w)
+add_library(blaslift_cuda_symv OBJECT kernels/cuda/symv/symv.cpp ${unit})
+blaslift_cuda_unit(unit gemv gemv/gemv_s gemv/gemv_d gemv/gemv_c gemv/gemv_z)
+add_library(blaslift_cuda_gemv OBJECT kernels/cuda/gemv/gemv.cpp ${unit})
+blaslift_cuda_unit(unit systolic systolic/systolic_s systolic/systolic_d)
+add_library(blaslift_cuda_systolic OBJECT kernels/cuda/systolic/systolic.cpp ${unit})
 foreach(part symv gemv systolic trsm qr_panel)
   target_link_libraries(blaslift_cuda_${part} PUBLIC blaslift_flags)
   set_target_properties(blaslift_cuda_${part} PROPERTIES CUDA_RUNTIME_LIBRARY Static)
 endforeach()
 target_link_libraries(blaslift_cuda_trsm PRIVATE CUDA::cublas)
 
-blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp kernels/cuda/cholesky/potrf.cu kernels/cuda/lu/getrf.cu kernels/cuda/eigen/syevd.cu kernels/cuda/eigen/sytrd.cu kernels/cuda/eigen/geev.cu kernels/cuda/eigen/gehrd.cu kernels/cuda/qr/geqp3.cu kernels/cuda/svd/gebrd.cu kernels/cuda/svd/svd.cpp kernels/cuda/core/solver.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp kernels/cuda/core/utilization.cpp
-  kernels/cuda/product/assign.cu kernels/cuda/product/combine.cu kernels/cuda/product/matmul.cpp kernels/cuda/product/residues.cu kernels/cuda/product/scale.cu kernels/cuda/product/survey.cu kernels/cuda/product/triangle.cu
+blaslift_cuda_unit(factors factors cholesky/potrf lu/getrf eigen/syevd eigen/sytrd eigen/geev eigen/gehrd svd/gebrd qr/geqp3)
+blaslift_cuda_unit(product product product/assign product/combine product/scale product/survey product/triangle)
+blaslift_module(blaslift_cuda kernels/cuda/cuda.cpp ${factors} ${product} kernels/cuda/product/matmul.cpp kernels/cuda/product/residues.cu
+  kernels/cuda/svd/svd.cpp kernels/cuda/core/solver.cpp kernels/cuda/core/context.cpp kernels/cuda/core/end_mark.cpp kernels/cuda/core/utilization.cpp
   kernels/engine/engine.cpp kernels/engine/exchange.cpp kernels/engine/lane.cpp kernels/engine/pieces.cpp)
 set_target_properties(blaslift_cuda PROPERTIES CUDA_RUNTIME_LIBRARY Static
   # Where the toolkit was at build time comes last: the program's own search path wins, then NVIDIA's wheels beside ours.

@@ -4,6 +4,7 @@
 #include "kernels/cuda/cholesky/potrf.hpp"
 
 namespace blaslift {
+namespace of_potrf {
 namespace {
 
 constexpr int threads = 256;
@@ -40,8 +41,10 @@ cudaError_t factor(const Potrf& p, Solver& solver, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_potrf
 
 cudaError_t potrf(const Potrf& p, Solver& solver, cudaStream_t stream) {
+  using namespace of_potrf;
   switch (p.precision) {
     case Precision::s: return factor<float, 1>(p, solver, stream);
     case Precision::d: return factor<double, 1>(p, solver, stream);

@@ -4,6 +4,7 @@
 #include "kernels/cuda/eigen/geev.hpp"
 
 namespace blaslift {
+namespace of_geev {
 namespace {
 
 constexpr int threads = 256;
@@ -205,8 +206,10 @@ cudaError_t find(const Geev& p, Solver& solver, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_geev
 
 cudaError_t geev(const Geev& p, Solver& solver, cudaStream_t stream) {
+  using namespace of_geev;
   switch (p.precision) {
     case Precision::s: return find<float, 1>(p, solver, stream);
     case Precision::d: return find<double, 1>(p, solver, stream);

@@ -11,6 +11,7 @@
 #include "kernels/cuda/qr/wide_panel.hpp"
 
 namespace blaslift {
+namespace of_gehrd {
 namespace {
 
 using namespace householder;
@@ -253,8 +254,10 @@ class Reduction {
 };
 
 }  // namespace
+}  // namespace of_gehrd
 
 cudaError_t gehrd(const Gehrd& p, cudaStream_t stream, const std::function<cudaError_t(const Gemm&)>& multiply) {
+  using namespace of_gehrd;
   switch (p.precision) {
     case Precision::s: return Reduction<float>(p, stream, multiply).run();
     case Precision::d: return Reduction<double>(p, stream, multiply).run();

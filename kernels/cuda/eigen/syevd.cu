@@ -4,6 +4,7 @@
 #include "kernels/cuda/eigen/syevd.hpp"
 
 namespace blaslift {
+namespace of_syevd {
 namespace {
 
 constexpr int threads = 256;
@@ -138,8 +139,10 @@ cudaError_t find(const Syevd& p, Solver& solver, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_syevd
 
 cudaError_t syevd(const Syevd& p, Solver& solver, cudaStream_t stream) {
+  using namespace of_syevd;
   switch (p.precision) {
     case Precision::s: return find<float, 1>(p, solver, stream);
     case Precision::d: return find<double, 1>(p, solver, stream);

@@ -5,6 +5,7 @@
 #include "kernels/cuda/product/assign.hpp"
 
 namespace blaslift {
+namespace of_sytrd {
 namespace {
 
 constexpr int threads = 256;
@@ -126,8 +127,10 @@ cudaError_t reduce(const Sytrd& p, Solver& solver, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_sytrd
 
 cudaError_t sytrd(const Sytrd& p, Solver& solver, cudaStream_t stream) {
+  using namespace of_sytrd;
   switch (p.precision) {
     case Precision::s: return reduce<float, 1>(p, solver, stream);
     case Precision::d: return reduce<double, 1>(p, solver, stream);

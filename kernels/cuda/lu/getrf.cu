@@ -4,6 +4,7 @@
 #include "kernels/cuda/lu/getrf.hpp"
 
 namespace blaslift {
+namespace of_getrf {
 namespace {
 
 // ---- factors
@@ -151,8 +152,10 @@ cudaError_t exchange(const RowSwaps& p, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_getrf
 
 cudaError_t getrf(const Getrf& p, Solver& solver, cudaStream_t stream) {
+  using namespace of_getrf;
   switch (p.precision) {
     case Precision::s: return factor<float, 1>(p, solver, stream);
     case Precision::d: return factor<double, 1>(p, solver, stream);
@@ -163,6 +166,7 @@ cudaError_t getrf(const Getrf& p, Solver& solver, cudaStream_t stream) {
 }
 
 cudaError_t exchange_rows(const RowSwaps& p, cudaStream_t stream) {
+  using namespace of_getrf;
   switch (p.precision) {
     case Precision::s: return exchange<float, float, 1>(p, stream);
     case Precision::d: return exchange<double, double, 1>(p, stream);

@@ -3,6 +3,7 @@
 #include "kernels/cuda/product/assign.hpp"
 
 namespace blaslift {
+namespace of_assign {
 namespace {
 
 constexpr int threads = 256;
@@ -97,8 +98,15 @@ cudaError_t start_by_precision(const Operation& p, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_assign
 
-cudaError_t assign(const Assign& p, cudaStream_t stream) { return start_by_precision(p, stream); }
-cudaError_t mirror(const Mirror& p, cudaStream_t stream) { return start_by_precision(p, stream); }
+cudaError_t assign(const Assign& p, cudaStream_t stream) {
+  using namespace of_assign;
+  return start_by_precision(p, stream);
+}
+cudaError_t mirror(const Mirror& p, cudaStream_t stream) {
+  using namespace of_assign;
+  return start_by_precision(p, stream);
+}
 
 }  // namespace blaslift

@@ -7,6 +7,7 @@
 #include <cstring>
 
 namespace blaslift {
+namespace of_combine {
 namespace {
 
 constexpr int most_sources = Combination::most_sources, most_targets = Combination::most_targets;
@@ -169,8 +170,10 @@ cudaError_t combine_as(const Combination& p, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_combine
 
 cudaError_t combine(const Combination& p, cudaStream_t stream) {
+  using namespace of_combine;
   if (p.rows <= 0 || p.cols <= 0) return cudaSuccess;
   switch (p.precision) {
     case Precision::s: return combine_as<float, false>(p, stream);

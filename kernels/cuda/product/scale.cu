@@ -8,6 +8,7 @@
 #include "kernels/cuda/product/scale.hpp"
 
 namespace blaslift {
+namespace of_scale {
 namespace {
 
 __device__ inline float times(float a, float b) { return a * b; }
@@ -40,8 +41,10 @@ cudaError_t launch(index m, index n, const void* beta, void* C, index ldc, cudaS
 }
 
 }  // namespace
+}  // namespace of_scale
 
 cudaError_t scale(Precision precision, index m, index n, const void* beta, void* C, index ldc, cudaStream_t stream) {
+  using namespace of_scale;
   if (m <= 0 || n <= 0) return cudaSuccess;
   switch (precision) {
     case Precision::s: return launch<float, float>(m, n, beta, C, ldc, stream);

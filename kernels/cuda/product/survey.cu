@@ -6,6 +6,7 @@
 #include "kernels/cuda/product/survey.hpp"
 
 namespace blaslift {
+namespace of_survey {
 namespace {
 
 constexpr int threads = 256, warps = threads / 32;
@@ -145,8 +146,10 @@ cudaError_t survey_as(Survey p, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_survey
 
 cudaError_t survey(const Survey& p, cudaStream_t stream) {
+  using namespace of_survey;
   if (p.rows <= 0 || p.cols <= 0) return cudaSuccess;
   switch (p.precision) {
     case Precision::s: return survey_as<float, 1>(p, stream);

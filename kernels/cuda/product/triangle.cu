@@ -6,6 +6,7 @@
 #include "kernels/cuda/product/triangle_kernel.hpp"
 
 namespace blaslift {
+namespace of_triangle {
 namespace {
 
 using triangle_kernels::Keeps;
@@ -28,9 +29,11 @@ cudaError_t launch(Part part, index n, const void* W, index ldw, const void* bet
 }
 
 }  // namespace
+}  // namespace of_triangle
 
 cudaError_t add_triangle(Precision precision, Part part, index n, const void* W, index ldw, const void* beta, void* C,
                          index ldc, cudaStream_t stream) {
+  using namespace of_triangle;
   using arithmetic::Complex;
   if (n <= 0) return cudaSuccess;
   switch (precision) {

@@ -3,6 +3,7 @@
 #include "kernels/cuda/qr/geqp3_kernels.hpp"
 
 namespace blaslift {
+namespace of_geqp3 {
 namespace {
 
 using namespace geqp3_kernels;
@@ -30,8 +31,10 @@ cudaError_t factor(const Geqp3& p, cudaStream_t stream, const std::function<cuda
 }
 
 }  // namespace
+}  // namespace of_geqp3
 
 cudaError_t geqp3(const Geqp3& p, cudaStream_t stream, const std::function<cudaError_t(const Gemm&)>& multiply) {
+  using namespace of_geqp3;
   switch (p.precision) {
     case Precision::s: return factor<float>(p, stream, multiply);
     case Precision::d: return factor<double>(p, stream, multiply);

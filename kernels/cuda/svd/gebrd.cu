@@ -5,6 +5,7 @@
 #include "kernels/cuda/svd/matrix.cuh"
 
 namespace blaslift {
+namespace of_gebrd {
 namespace {
 
 using namespace of_svd;
@@ -95,8 +96,10 @@ cudaError_t reduce(const Gebrd& p, Solver& solver, cudaStream_t stream) {
 }
 
 }  // namespace
+}  // namespace of_gebrd
 
 cudaError_t gebrd(const Gebrd& p, Solver& solver, cudaStream_t stream) {
+  using namespace of_gebrd;
   switch (p.precision) {
     case Precision::s: return reduce<float, 1, float>(p, solver, stream);
     case Precision::d: return reduce<double, 1, double>(p, solver, stream);
