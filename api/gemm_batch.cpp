@@ -101,7 +101,6 @@ using namespace blaslift;
 #define ENTRY(symbol, name, T, interface, width, prefix) BLASLIFT_ENTRY(symbol, GemmBatchCall<T>)
 #define GEMM_BATCH(name, type) BLASLIFT_FORTRAN_SYMBOLS(ENTRY, name, type) BLASLIFT_CBLAS_SYMBOLS(ENTRY, name, type)
 #include "api/routines.def"
-#undef ENTRY
 
 #define ENTRY(symbol, name, T, interface, width, prefix) \
   BLASLIFT_ENTRY(symbol, BlasCall<GemmBatchStridedSignature<T>, strided<T>>)

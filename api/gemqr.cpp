@@ -22,7 +22,7 @@ struct GemqrArgs {
   const T* t;
   index tsize;
 };
-enum { word_t = 7 };
+enum { word_of_t = 7 };
 
 template <class T>
 struct GemqrSignature : LapackSignature<GemqrArgs<T>> {
@@ -45,7 +45,7 @@ struct GemqrSignature : LapackSignature<GemqrArgs<T>> {
   }
   /// Above every gate where the library's gemqr would not know what T is.
   static constexpr double volume(const auto& at) {
-    if (holds_tau(at.template address<const T>(word_t))) return std::numeric_limits<double>::infinity();
+    if (holds_tau(at.template address<const T>(word_of_t))) return std::numeric_limits<double>::infinity();
     return OrmqrSignature<T>::volume(at);
   }
 };
@@ -131,7 +131,7 @@ struct GemqrCall {
       return refuse_it([&] {
         const T unblocked[compact_head] = {T(compact_head + 1), T(1), T(1)};
         CallWords other = words;
-        other.set(word_t, unblocked);
+        other.set(word_of_t, unblocked);
         call_words<Signature, Interface::fortran>(site.function, other);
       });
     const Site& ormqr_site = ormqr_beside<T>(site);
