@@ -47,8 +47,9 @@ function(blaslift_cuda_unit result name)
 endfunction()
 
 # By themselves: bench/symv_time, bench/systolic and others have these kernels without the module around them.
-set(qr kernels/cuda/qr/qr_panel)  # units apart: each takes as long as all that is left of the build's kernels
-add_library(blaslift_cuda_qr_panel OBJECT ${qr}.cu ${qr}_s.cu ${qr}_d.cu ${qr}_c.cu ${qr}_z.cu)
+blaslift_cuda_unit(unit qr_panel qr/qr_panel qr/qr_panel_c qr/qr_panel_z)
+# Each of the real ones takes as long as these together.
+add_library(blaslift_cuda_qr_panel OBJECT ${unit} kernels/cuda/qr/qr_panel_s.cu kernels/cuda/qr/qr_panel_d.cu)
 blaslift_cuda_unit(unit trsm trsm/trsm_s trsm/trsm_d trsm/trsm_c trsm/trsm_z)
 add_library(blaslift_cuda_trsm OBJECT kernels/cuda/trsm/trsm.cpp ${unit})
 blaslift_cuda_unit(unit symv symv/symv_s symv/symv_d symv/symv_c symv/symv_z symv/symv_w)
