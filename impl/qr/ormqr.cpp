@@ -110,7 +110,8 @@ Outcome identity(const Site& site, Backend& backend, const OrmqrArgs<T>& args) {
     outcome.status = not_exiting() ? lane->ask(clear, {nullptr, 0}) : Status::lost;
     if (outcome.status == Status::done) {
       outcome.bytes_in = static_cast<double>(ones.size() * sizeof(T));
-      outcome.status = lane->upload({args.C, args.ldc + 1, ones.data(), 1, 1, std::min(m, n), sizeof(T)}, {&cleared, 1});
+      outcome.status =
+          lane->upload({args.C, args.ldc + 1, ones.data(), 1, 1, std::min(m, n), sizeof(T)}, {&cleared, 1});
     }
     const Status drained = lane->drain();
     outcome.transfers = lane->transfer_times();
