@@ -123,7 +123,9 @@ bool has_none(const ObjectFacts& f) { return f.through_linker.empty() && f.insid
 void look_at_relinked(const std::vector<ObjectFacts>& all, std::size_t ours, std::vector<Finding>& findings) {
   const auto is_blas = [](const ObjectFacts& f) { return f.blas && !f.ours; };
   const auto asks = [](const ObjectFacts& f) { return !f.blas && !f.ours && !f.through_linker.empty(); };
-  const auto end = all.begin() + static_cast<std::ptrdiff_t>(ours), first = std::find_if(all.begin(), end, is_blas);
+  // blaslift as the system's libblas.so.3 comes before libblaslift.so and has none of these names.
+  const auto takes_calls = [&](const ObjectFacts& f) { return is_blas(f) && !f.exported.empty(); };
+  const auto end = all.begin() + static_cast<std::ptrdiff_t>(ours), first = std::find_if(all.begin(), end, takes_calls);
   if (first != end)
     findings.push_back({Finding::relinked_behind,
                         Effect::note,
