@@ -11,6 +11,7 @@
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/qr/lq_plan.hpp"
+#include "impl/qr/panel_qr.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
 
@@ -42,14 +43,11 @@ double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_p
 
 /// Panels and the products with their reflectors one after the other, beside passes that transpose all of it.
 Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
-  constexpr double steps = 8, of_rate = 0.5, passes = 4;  // beside each panel; with so few reflectors
+  constexpr double passes = 4;
   const Profile& profile = *facts.profile;
   const double element = static_cast<double>(element_size(p.element)), n = static_cast<double>(p.n),
-               k = static_cast<double>(p.k), panels = std::ceil(k / static_cast<double>(lq_panel)),
-               computing = panels * (profile.panel_seconds + steps * profile.step_seconds) +
-                           n * k * element / profile.panel_rate +
-                           passes * static_cast<double>(p.m) * n * element / profile.pass_rate +
-                           p.flops / (of_rate * profile.gemm_rate[static_cast<int>(p.precision())]);
+               computing = seconds_of_panels(profile, p.precision(), n, static_cast<double>(p.k), p.flops) +
+                           passes * static_cast<double>(p.m) * n * element / profile.pass_rate;
   return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "impl/qr/panel_step.hpp"
+#include "impl/qr/panel_qr.hpp"
 
 namespace blaslift {
 namespace {
@@ -12,7 +12,7 @@ class Planner {
  public:
   /// @param apart  the factors have memory of their own
   Planner(const LqShape& shape, Precision precision, bool a_in_place, bool apart = false)
-      : m_(shape.m), n_(shape.n), k_(shape.k), panel_(std::clamp<index>(k_, 1, lq_panel)), precision_(precision) {
+      : m_(shape.m), n_(shape.n), k_(shape.k), precision_(precision) {
     const index count = std::max<index>(1, k_);
     if (apart)
       plan.operands = {{"A", m_, n_, false},
@@ -24,15 +24,13 @@ class Planner {
     c_ = {plan.add_area("C", n_, m_), apart ? operand_q : nobodys};
     tau_ = {plan.add_area("tau", count, 1), apart ? nobodys : operand_tau};
     if (apart) r_ = {plan.add_area("R", m_, m_), operand_r};
-    v_ = {plan.add_area("V", n_, panel_), nobodys};
-    t_ = {plan.add_area("T", panel_, panel_), nobodys};
-    for (Plan::Origin& w : w_) w = {plan.add_area("W", panel_, m_), nobodys};
+    qr_ = PanelQr(plan, precision, c_, n_, k_, tau_, m_);
   }
 
   /// Rows go home as soon as they are final.
   void factor() {
     bring(m_);
-    for_each_panel([&](index col, index cols) {
+    qr_.for_each_panel([&](index col, index cols) {
       factor_panel(col, cols);
       bring_home(col, cols);
     });
@@ -52,7 +50,7 @@ class Planner {
 
   void factor_apart() {
     bring(m_);
-    for_each_panel([&](index col, index cols) { factor_panel(col, cols); });
+    qr_.for_each_panel([&](index col, index cols) { factor_panel(col, cols); });
     const Block triangle{0, 0, m_, m_};
     Assign copy = assigned(m_, m_);
     copy.part = Part::upper;
@@ -68,23 +66,18 @@ class Planner {
  private:
   enum { operand_a, operand_tau, nobodys = -1, operand_r = 1, operand_q = 2 };
 
-  template <class Each>
-  void for_each_panel(const Each& each) {
-    for (index col = 0; col < k_; col += panel_) each(col, std::min(panel_, k_ - col));
-  }
   void factor_panel(index col, index cols) {
-    make_reflectors(col, cols, false);
-    reflect(Op::conjugate, col, cols, col + cols);
+    qr_.make_reflectors(plan, col, cols, false);
+    qr_.reflect(plan, Op::conjugate, col, cols, c_, col + cols, m_ - (col + cols));
   }
   /// Q's columns begin as an identity's, those of a block in its reflectors' place as soon as V has these; blocks from
   /// the last one on leave columns on their left as they are.
   void multiply_out() {
-    for (index col = (k_ - 1) / panel_ * panel_; k_ > 0 && col >= 0; col -= panel_) {
-      const index cols = std::min(panel_, k_ - col);
-      make_reflectors(col, cols, true);
+    qr_.for_each_panel_backwards([&](index col, index cols) {
+      qr_.make_reflectors(plan, col, cols, true);
       make_identity(col, cols);
-      reflect(Op::none, col, cols, col);
-    }
+      qr_.reflect(plan, Op::none, col, cols, c_, col, m_ - col);
+    });
   }
 
   static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
@@ -123,32 +116,10 @@ class Planner {
     plan.compute(identity, {written(c_, {0, col, n_, cols})}, Scalar::one);
   }
 
-  /// V begins in its area's first row.
-  void make_reflectors(index col, index cols, bool factored) {
-    const AccessMode mode = factored ? AccessMode::read : AccessMode::write;
-    const Block panel{col, col, n_ - col, cols};
-    plan.compute(
-        panel_step(precision_, n_ - col, cols, factored),
-        {factored ? Plan::read(c_, panel) : Plan::update(c_, panel), Plan::access(tau_, {col, 0, cols, 1}, mode),
-         written(v_, {0, 0, n_ - col, cols}), written(t_, {0, 0, cols, cols})},
-        Scalar::one);
-  }
-
-  /// These reflectors' Q, or Q^H, on C's columns from `to` on.
-  void reflect(Op op, index col, index cols, index to) {
-    if (to == m_) return;
-    const Plan::Access v = Plan::read(v_, {0, 0, n_ - col, cols}), t = Plan::read(t_, {0, 0, cols, cols});
-    const Block c{col, to, n_ - col, m_ - to}, w{0, 0, cols, m_ - to};
-    plan.multiply(precision_, Scalar::one, Op::conjugate, v, Op::none, Plan::read(c_, c), Scalar::zero,
-                  written(w_[0], w));
-    plan.multiply(precision_, Scalar::one, op, t, Op::none, Plan::read(w_[0], w), Scalar::zero, written(w_[1], w));
-    plan.multiply(precision_, Scalar::minus_one, Op::none, v, Op::none, Plan::read(w_[1], w), Scalar::one,
-                  Plan::update(c_, c));
-  }
-
-  const index m_, n_, k_, panel_;
+  const index m_, n_, k_;
   const Precision precision_;
-  Plan::Origin a_{}, c_{}, r_{}, tau_{}, v_{}, t_{}, w_[2]{};
+  Plan::Origin a_{}, c_{}, r_{}, tau_{};
+  PanelQr qr_;
 };
 
 }  // namespace

@@ -25,8 +25,4 @@ Plan plan_lq(const LqShape& shape, Precision precision, bool a_in_place = false)
 /// @param a_in_place  A has device memory of its own
 Plan plan_lq_apart(index m, index n, Precision precision, bool a_in_place = false);
 
-/// Columns of a panel at most: half of what a product with so many reflectors takes is memory's
-/// (impl/qr/qr_family.cpp).
-inline constexpr index lq_panel = 64;
-
 }  // namespace blaslift

@@ -15,6 +15,7 @@
 #include "impl/judge/judge.hpp"
 #include "impl/lu/getrf.hpp"
 #include "impl/qr/lq_plan.hpp"
+#include "impl/qr/panel_qr.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
 #include "impl/solve/least_squares_plan.hpp"
@@ -97,20 +98,16 @@ Cost cost(const Problem& p, const Facts& facts, const Policy& policy, double spa
   const bool wide = p.m < p.n;
   const index order = std::min(p.m, p.n);
   const double m = static_cast<double>(std::max(p.m, p.n)), n = static_cast<double>(order),
-               nrhs = static_cast<double>(p.k), width = static_cast<double>(least_squares_panel),
-               panels = std::ceil(n / width), factor = is_complex(p.element) ? 4 : 1,
+               nrhs = static_cast<double>(p.k), factor = is_complex(p.element) ? 4 : 1,
                qr = factor * 2 * n * n * (m - n / 3), of_b = factor * 4 * m * n * nrhs,
-               rate = profile.gemm_rate[static_cast<int>(p.element.name)],
                bytes = m * n * static_cast<double>(element_size(p.element)),
                cpu = policy.fixed ? cpu_rate<driver>(p, profile) : facts.cpu_rate;
-  constexpr double steps = 8, of_rate = 0.5, passes = 4;  // beside each panel; with so few reflectors
-  constexpr double reading_rate = 1.2e10;                 // bytes/s, of one thread
+  constexpr double passes = 4, reading_rate = 1.2e10;  // bytes/s, of one thread
   const bool full_rank = driver == LeastSquaresDriver::gels, makes_q = wide && !full_rank,
              twice = full_rank ? wide != p.adjoint : makes_q;  // each panel has its reflectors made
   const double computing =
-                   (twice ? 2 : 1) *
-                       (panels * (profile.panel_seconds + steps * profile.step_seconds) + bytes / profile.panel_rate) +
-                   (makes_q ? 2 * qr : qr + of_b) / (of_rate * rate) + (wide ? passes * bytes / profile.pass_rate : 0),
+                   seconds_of_panels(profile, p.precision(), m, n, makes_q ? 2 * qr : qr + of_b, twice ? 2 : 1) +
+                   (wide ? passes * bytes / profile.pass_rate : 0),
                part = full_rank ? 0
                                 : work_of<driver>(order, order, p.k, is_complex(p.element)).weight /
                                       work_of<driver>(p).weight,

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "impl/qr/panel_step.hpp"
+#include "impl/qr/panel_qr.hpp"
 
 namespace blaslift {
 namespace {
 
-/// Panels' worth of columns that reflectors are applied to at a time: the first ones' while others are on their way.
-constexpr index panels_of_piece = 8;
+/// Columns that reflectors are applied to at a time: to the first ones while others are on their way.
+constexpr index columns_of_piece = 8 * panel_qr_columns;
 
 class Planner {
  public:
@@ -19,12 +19,10 @@ class Planner {
         m_(shape.longer()),
         n_(shape.order()),
         nrhs_(shape.nrhs),
-        panel_(std::min(n_, least_squares_panel)),
         precision_(precision),
         held_(a_in_place),
         solves_(solves) {
     plan.operands = {{"A", shape.m, shape.n, solves}, {"B", m_, nrhs_, true}};
-    const index widest = std::max(std::min(n_, panels_of_piece * panel_), nrhs_);
     if (shape.turned()) {
       rows_ = {held_ ? plan.add_own_area(operand_a) : plan.add_area("A", shape.m, shape.n), operand_a};
       a_ = {plan.add_area("C", m_, n_), nobodys};
@@ -38,22 +36,19 @@ class Planner {
       plan.operands.push_back({"R", n_, n_, true, false, Part::upper});
       r_ = {plan.add_area("R", n_, n_), operand_r};
     }
-    tau_ = {plan.add_area("tau", n_, 1), nobodys};
-    v_ = {plan.add_area("V", m_, panel_), nobodys};
-    t_ = {plan.add_area("T", panel_, panel_), nobodys};
-    for (Plan::Origin& w : w_) w = {plan.add_area("W", panel_, widest), nobodys};
+    const Plan::Origin tau{plan.add_area("tau", n_, 1), nobodys};
+    qr_ = PanelQr(plan, precision, a_, m_, n_, tau, std::max(std::min(n_, columns_of_piece), nrhs_));
   }
 
   void make_steps() {
     bring();
-    for (index col = 0; col < n_; col += panel_) {
-      const index cols = std::min(panel_, n_ - col), right = col + cols;
-      make_reflectors(col, cols, false);
+    qr_.for_each_panel([&](index col, index cols) {
+      qr_.make_reflectors(plan, col, cols, false);
       if (solves_) bring_home(col, cols);
-      for (index to = right; to < n_; to += panels_of_piece * panel_)
-        reflect(Op::conjugate, col, cols, a_, to, std::min(panels_of_piece * panel_, n_ - to));
-      if (!shape_.shortest()) reflect(Op::conjugate, col, cols, b_, 0, nrhs_);
-    }
+      for (index to = col + cols; to < n_; to += columns_of_piece)
+        qr_.reflect(plan, Op::conjugate, col, cols, a_, to, std::min(columns_of_piece, n_ - to));
+      if (!shape_.shortest()) qr_.reflect(plan, Op::conjugate, col, cols, b_, 0, nrhs_);
+    });
     const Block triangle{0, 0, n_, n_};
     if (solves_) solve(triangle);
     if (shape_.shortest()) multiply_by_q();
@@ -100,13 +95,12 @@ class Planner {
                  {Plan::read(a_, triangle, Part::upper), Plan::update(b_, {0, 0, n_, nrhs_})}, Scalar::one);
   }
 
-  /// From the last panel on, whose reflectors V has.
+  /// From the last panel on, whose reflectors are there.
   void multiply_by_q() {
-    for (index col = (n_ - 1) / panel_ * panel_; col >= 0; col -= panel_) {
-      const index cols = std::min(panel_, n_ - col);
-      if (col + cols < n_) make_reflectors(col, cols, true);
-      reflect(Op::none, col, cols, b_, 0, nrhs_);
-    }
+    qr_.for_each_panel_backwards([&](index col, index cols) {
+      if (col + cols < n_) qr_.make_reflectors(plan, col, cols, true);
+      qr_.reflect(plan, Op::none, col, cols, b_, 0, nrhs_);
+    });
   }
 
   static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
@@ -131,7 +125,6 @@ class Planner {
   }
 
   void bring() {
-    const index width = panels_of_piece * panel_;
     if (shape_.turned()) {
       const Block there{0, 0, n_, m_};
       plan.upload(rows_, there);
@@ -142,7 +135,8 @@ class Planner {
       plan.upload(own, all);
       plan.compute(copying(m_, n_), {Plan::read(own, all), written(a_, all)}, Scalar::one);
     } else {
-      for (index col = 0; col < n_; col += width) plan.upload(a_, {0, col, m_, std::min(width, n_ - col)});
+      for (index col = 0; col < n_; col += columns_of_piece)
+        plan.upload(a_, {0, col, m_, std::min(columns_of_piece, n_ - col)});
     }
     plan.upload(b_, {0, 0, shape_.equations(), nrhs_});
     if (shape_.equations() == m_) return;
@@ -153,33 +147,12 @@ class Planner {
     plan.compute(zeros, {written(b_, {n_, 0, rows, nrhs_})}, Scalar::one);
   }
 
-  /// V begins in its area's first row.
-  void make_reflectors(index col, index cols, bool factored) {
-    const AccessMode mode = factored ? AccessMode::read : AccessMode::write;
-    const Block panel{col, col, m_ - col, cols};
-    plan.compute(
-        panel_step(precision_, m_ - col, cols, factored),
-        {factored ? Plan::read(a_, panel) : Plan::update(a_, panel), Plan::access(tau_, {col, 0, cols, 1}, mode),
-         written(v_, {0, 0, m_ - col, cols}), written(t_, {0, 0, cols, cols})},
-        Scalar::one);
-  }
-
-  /// These columns' reflectors' Q, or Q^H, on columns of x.
-  void reflect(Op op, index col, index cols, const Plan::Origin& x, index to, index to_cols) {
-    const Plan::Access v = Plan::read(v_, {0, 0, m_ - col, cols}), t = Plan::read(t_, {0, 0, cols, cols}),
-                       c = Plan::update(x, {col, to, m_ - col, to_cols});
-    const Block w{0, 0, cols, to_cols};
-    plan.multiply(precision_, Scalar::one, Op::conjugate, v, Op::none, Plan::read(x, {col, to, m_ - col, to_cols}),
-                  Scalar::zero, written(w_[0], w));
-    plan.multiply(precision_, Scalar::one, op, t, Op::none, Plan::read(w_[0], w), Scalar::zero, written(w_[1], w));
-    plan.multiply(precision_, Scalar::minus_one, Op::none, v, Op::none, Plan::read(w_[1], w), Scalar::one, c);
-  }
-
   const LeastSquaresShape shape_;
-  const index m_, n_, nrhs_, panel_;  ///< m_ x n_: what is factored, A or its adjoint
+  const index m_, n_, nrhs_;  ///< m_ x n_: what is factored, A or its adjoint
   const Precision precision_;
   const bool held_, solves_;  ///< A has memory of its own, which stays as it is unless the QR takes its place
-  Plan::Origin rows_{}, a_{}, b_{}, r_{}, tau_{}, v_{}, t_{}, w_[2]{};
+  Plan::Origin rows_{}, a_{}, b_{}, r_{};
+  PanelQr qr_;
 };
 
 template <class Make>

@@ -36,8 +36,4 @@ Plan plan_least_squares(index m, index n, index nrhs, Precision precision, bool 
 /// @param a_in_place  A has device memory of its own, in which its factors replace it
 Plan plan_gels(const LeastSquaresShape& shape, Precision precision, bool a_in_place = false);
 
-/// Columns of a panel at most: half of what a product with so many reflectors takes is memory's
-/// (impl/qr/qr_family.cpp).
-inline constexpr index least_squares_panel = 64;
-
 }  // namespace blaslift

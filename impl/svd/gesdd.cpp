@@ -11,6 +11,7 @@
 #include "impl/core/undestroyed.hpp"
 #include "impl/judge/bounds.hpp"
 #include "impl/judge/judge.hpp"
+#include "impl/qr/panel_qr.hpp"
 #include "impl/route/lapack_section.hpp"
 #include "impl/route/planned.hpp"
 #include "impl/route/route.hpp"
@@ -64,17 +65,35 @@ std::string text(const Problem& p) {
 /// LAPACK's gesdd with vectors takes 16 cores 310, 1,700 and 3,300 ms of order 1,000, 2,000 and 3,000.
 double cpu_rate(const Problem& p, const Profile& profile) { return cpu_rate_of_products(p, profile) / 8; }
 
-/// On an H200, FP64, on the device, with vectors: 9.1, 17.8, 43.7, 89.9 and 168 ms of order 512, 1,024, 2,048, 3,000
-/// and 4,096; half of it and more is the eigenproblem.  Those of one side take as long, and so does, nearly, none.
-Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
+/// What the device computes of a matrix that one operation takes.  On an H200, FP64, with
+/// vectors: 9.1, 17.8, 43.7, 89.9 and 168 ms of order 512, 1,024, 2,048, 3,000 and 4,096; half of it and more is the
+/// eigenproblem.  Those of one side take as long, and so does, nearly, none.
+double seconds_of_svd(const Profile& profile, Precision precision, double k, double longer) {
   constexpr double begin = 4e-3, column = 8e-6, part = 4.5e-9, products = 40;
+  const double flops = (is_complex(precision) ? 4.0 : 1.0) * products * k * k * longer,
+               estimated =
+                   begin + column * k + part * k * longer + flops / profile.gemm_rate[static_cast<int>(precision)];
+  return measured_seconds(profile, LapackWork::gesdd, precision, std::cbrt(k * k * longer)).value_or(estimated);
+}
+
+/// Panels, the triangle's decomposition, and the panels' reflectors once more where they are applied to vectors; of a
+/// wide matrix passes that transpose it, and its vectors.
+double seconds_through_qr(const Problem& p, const Profile& profile) {
+  constexpr double passes = 2;
+  const Sizes x(p);
+  const double vectors = static_cast<double>(p.m < p.n ? p.right_vectors : p.k), factor = is_complex(p.element) ? 4 : 1,
+               flops = factor * (2 * x.k * x.k * (x.longer - x.k / 3) + 4 * x.k * x.longer * vectors),
+               bytes = x.longer * (x.k + vectors) * static_cast<double>(element_size(p.element));
+  return seconds_of_panels(profile, p.precision(), x.longer, x.k, flops, vectors > 0 ? 2 : 1) +
+         seconds_of_svd(profile, p.precision(), x.k, x.k) + (p.m < p.n ? passes * bytes / profile.pass_rate : 0);
+}
+
+Cost cost(const Problem& p, const Facts& facts, const Policy&, double spared) {
   const Profile& profile = *facts.profile;
   const Sizes x(p);
-  const double flops = (is_complex(p.element) ? 4.0 : 1.0) * products * x.k * x.k * x.longer,
-               estimated = begin + column * x.k + part * x.k * x.longer +
-                           flops / profile.gemm_rate[static_cast<int>(p.element.name)],
-               computing = measured_seconds(profile, LapackWork::gesdd, p.precision(), std::cbrt(x.k * x.k * x.longer))
-                               .value_or(estimated);
+  const double computing = begins_with_qr({p.m, p.n, p.k, p.right_vectors, false, false})
+                               ? seconds_through_qr(p, profile)
+                               : seconds_of_svd(profile, p.precision(), x.k, x.longer);
   return {.seconds = profile.latency_seconds + computing + seconds_in(p, facts, spared) + seconds_out(p, facts)};
 }
 

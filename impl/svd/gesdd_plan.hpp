@@ -1,9 +1,13 @@
-// Plans of singular value decompositions: all of the matrix is on the device, as one operation takes it.
+// Plans of singular value decompositions: all of the matrix is on the device.  One operation decomposes it, or where
+// one side is much longer the triangle of its QR.
 #pragma once
 #include "impl/core/args.hpp"
 #include "impl/plan/plan.hpp"
 
 namespace blaslift {
+
+/// Whether one side is so much longer that a QR comes first.
+bool begins_with_qr(const SvdShape& shape);
 
 /// Whether a device with so many bytes has room for it, and for what its library works in.
 bool svd_fits(const SvdShape& shape, Precision precision, std::size_t memory);

@@ -7,6 +7,7 @@
 #include "compat/builtin.hpp"
 #include "impl/judge/judge.hpp"
 #include "impl/qr/lq_plan.hpp"
+#include "impl/qr/panel_qr.hpp"
 #include "tests/precisions.hpp"
 #include "tests/unit/qr/qr_reference.hpp"
 #include "tests/unit/support/plans.hpp"
@@ -102,8 +103,8 @@ TYPED_TEST(LqExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
   bool of_panels[2] = {};  // L and Q of three panels
   for (unsigned round = 0; round < 60; ++round) {
     // Some of several panels.
-    Rows<T> x(r, round, round % 10 < 2 ? 3 * static_cast<int>(lq_panel) : 0);
-    of_panels[x.shape.makes_q] |= x.shape.k > 2 * lq_panel;
+    Rows<T> x(r, round, round % 10 < 2 ? 3 * static_cast<int>(panel_qr_columns) : 0);
+    of_panels[x.shape.makes_q] |= x.shape.k > 2 * panel_qr_columns;
     const Plan plan = x.plan();
     Matrix<T> first = x.A0;
     std::vector<T> first_tau;
@@ -132,9 +133,9 @@ TYPED_TEST(LqExecute, HasItsFactorsApartInEveryOrderWithTheSameBits) {
   Random r(5);
   int panels = 0;
   for (unsigned round = 0; round < 40; ++round) {
-    const index m = round % 10 == 3 ? 2 * lq_panel + r.up_to(20) : r.up_to(14), n = m + r.below(30);
+    const index m = round % 10 == 3 ? 2 * panel_qr_columns + r.up_to(20) : r.up_to(14), n = m + r.below(30);
     const bool in_place = round % 3 == 1;
-    panels += m > 2 * lq_panel;
+    panels += m > 2 * panel_qr_columns;
     Matrix<T> A0(m, n, r.up_to(4) - 1), R0(m, m), Q0(n, m);
     A0.random(round), R0.random(round + 1), Q0.random(round + 2);
     if (round % 4 == 2)  // of less than full rank

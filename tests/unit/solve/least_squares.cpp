@@ -8,6 +8,7 @@
 #include <limits>
 
 #include "impl/qr/lq_plan.hpp"
+#include "impl/qr/panel_qr.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "impl/solve/least_squares_plan.hpp"
 #include "tests/precisions.hpp"
@@ -101,7 +102,7 @@ TYPED_TEST(LeastSquaresExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSame
   using T = TypeParam;
   Random r(1);
   for (unsigned round = 0; round < 60; ++round) {
-    Tall<T> x(r, round, round % 20 == 7 ? 3 * least_squares_panel : 12);
+    Tall<T> x(r, round, round % 20 == 7 ? 3 * panel_qr_columns : 12);
     const Plan plan = x.plan();
     Matrix<T> first = x.B, first_r = x.R;
     for (unsigned seed = 0; seed < 3; ++seed) {
@@ -167,7 +168,7 @@ struct FullRank {
     reset();
   }
   static LeastSquaresShape drawn(Random& r, unsigned seed) {
-    const index order = seed % 12 == 5 ? 2 * least_squares_panel + r.up_to(20) : r.up_to(14),
+    const index order = seed % 12 == 5 ? 2 * panel_qr_columns + r.up_to(20) : r.up_to(14),
                 longer = order + (seed % 5 == 2 ? 0 : r.below(30));
     const bool wide = r.below(2) == 1;
     return {wide ? order : longer, wide ? longer : order, r.up_to(5), r.below(2) == 1};
@@ -287,7 +288,7 @@ TYPED_TEST(LeastSquaresExecute, OfFullRankIsSolvedInEveryOrderWithTheSameBits) {
     FullRank<T> x(r, round);
     const LeastSquaresShape& shape = x.shape;
     ++shapes[shape.adjoint][shape.m < shape.n ? 0 : shape.m == shape.n ? 1 : 2];
-    panels += shape.order() > 2 * least_squares_panel;
+    panels += shape.order() > 2 * panel_qr_columns;
     const bool in_place = round % 3 == 1;
     const Plan plan = x.plan(in_place);
     Matrix<T> first_a = x.A, first_b = x.B;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "impl/core/args.hpp"
+#include "impl/qr/panel_qr.hpp"
 #include "impl/route/built_in_profiles.hpp"
 #include "impl/svd/gesdd_plan.hpp"
 #include "tests/precisions.hpp"
@@ -39,9 +40,13 @@ struct Decomposition {
   Matrix<T> A0, A, U, VT;
   std::vector<T> s, failed{T(7)};
 
-  Decomposition(Random& r, unsigned seed)
-      : m(r.up_to(20)),
-        n(r.up_to(20)),
+  /// @param of_panels  one side is much longer, and a QR of two panels comes first
+  Decomposition(Random& r, unsigned seed, bool of_panels = false)
+      : Decomposition(r, seed, of_panels ? sizes_of_panels(r) : std::pair<index, index>{r.up_to(20), r.up_to(20)}) {}
+
+  Decomposition(Random& r, unsigned seed, const std::pair<index, index>& sizes)
+      : m(sizes.first),
+        n(sizes.second),
         shape(shape_of(r, m, n)),
         A0(m, n, r.up_to(4) - 1),
         A(A0),
@@ -50,6 +55,10 @@ struct Decomposition {
         s(static_cast<std::size_t>(elements_of_reals(shape.count(), precision_of<T>))) {
     A0.random(seed);
     A = A0;
+  }
+  static std::pair<index, index> sizes_of_panels(Random& r) {
+    const index k = panel_qr_columns + r.up_to(8), longer = 8 * k / 5 + r.up_to(20);
+    return r.below(2) ? std::pair(k, longer) : std::pair(longer, k);
   }
   static SvdShape shape_of(Random& r, index m, index n) {
     const SvdJob u = jobs[r.below(4)], vt = jobs[r.below(u == SvdJob::in_a ? 2 : 4)];
@@ -128,11 +137,12 @@ TYPED_TEST_SUITE(SvdExecute, Precisions);
 TYPED_TEST(SvdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
   using T = TypeParam;
   Random r(1);
-  int wide = 0, replaced = 0, without = 0;
+  int wide = 0, replaced = 0, without = 0, long_ones = 0, panels = 0;
   for (unsigned round = 0; round < 120; ++round) {
-    Decomposition<T> x(r, round);
+    Decomposition<T> x(r, round, round % 40 == 4);
     const Plan plan = x.plan();
     wide += x.m < x.n, replaced += x.shape.replaced(), without += !x.shape.vectors();
+    long_ones += begins_with_qr(x.shape), panels += x.shape.count() > panel_qr_columns;
     Matrix<T> first = x.A0, first_u = x.U, first_vt = x.VT;
     for (unsigned seed = 0; seed < 3; ++seed) {
       x.A = x.A0;
@@ -155,13 +165,33 @@ TYPED_TEST(SvdExecute, IsRightInEveryOrderThatALaneMayChooseWithTheSameBits) {
   EXPECT_GT(wide, 30);
   EXPECT_GT(replaced, 30);
   EXPECT_GT(without, 3);
+  EXPECT_GT(long_ones, 40);
+  EXPECT_EQ(panels, 3);
+}
+
+/// Wider than what reflectors are applied to at a time: too many numbers to compute with here.
+TEST(SvdPlan, IsWholeForLongMatricesOfAnySize) {
+  Random r(5);
+  for (unsigned round = 0; round < 60; ++round) {
+    const index k = r.up_to(1400), longer = 8 * k / 5 + 1 + r.up_to(900);
+    const bool wide = r.below(2) > 0;
+    const SvdShape shape = Decomposition<double>::shape_of(r, wide ? k : longer, wide ? longer : k);
+    ASSERT_TRUE(begins_with_qr(shape));
+    for (const bool a : {false, true})
+      for (const bool u : {false, true})
+        for (const bool vt : {false, true}) {
+          const Plan plan =
+              plan_svd(shape, Precision::d, a, u && shape.cols_of_u() > 0, vt && shape.rows_of_vt() > 0, a);
+          ASSERT_EQ(check(plan), "") << shape.m << " x " << shape.n << "\n" << to_string(plan);
+        }
+  }
 }
 
 TYPED_TEST(SvdExecute, InMemoryOfTheirOwnNothingMoves) {
   using T = TypeParam;
   Random r(2);
   for (unsigned round = 0; round < 60; ++round) {
-    Decomposition<T> x(r, round);
+    Decomposition<T> x(r, round, round % 20 == 7);
     Shuffled lane(round);
     const PlanOutcome outcome = x.run(x.plan(true), lane, true);
     ASSERT_EQ(outcome.status, Status::done);
@@ -176,7 +206,7 @@ TYPED_TEST(SvdExecute, AMatrixThatIsNotFiniteIsSaidToBeSoAndAllStays) {
   using T = TypeParam;
   Random r(3);
   for (unsigned round = 0; round < 60; ++round) {
-    Decomposition<T> x(r, round);
+    Decomposition<T> x(r, round, round % 20 == 9);
     constexpr double odd[] = {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(),
                               -std::numeric_limits<double>::infinity()};
     x.A0(r.below(static_cast<int>(x.m)), r.below(static_cast<int>(x.n))) = scalar<T>(odd[round % 3], 0);
@@ -237,13 +267,20 @@ TEST(SvdFits, WithWhatALibraryWorksInOrNotAtAll) {
   EXPECT_FALSE(fits(1000, 1000, SvdJob::none, 115'999'999));
   EXPECT_TRUE(fits(1000, 1000, SvdJob::some, 132'000'000));
   EXPECT_FALSE(fits(1000, 1000, SvdJob::some, 131'999'999));
-  EXPECT_TRUE(fits(2000, 500, SvdJob::all, 182'000'000));
-  EXPECT_FALSE(fits(2000, 500, SvdJob::all, 181'999'999));
+  EXPECT_TRUE(fits(750, 500, SvdJob::all, 54'500'000));
+  EXPECT_FALSE(fits(750, 500, SvdJob::all, 54'499'999));
   EXPECT_FALSE(fits((index{1} << 31) - 1, (index{1} << 31) - 1, SvdJob::none, std::size_t{1} << 40));
-  for (const bool wide : {false, true}) {  // a Q of 2.5e9 elements
-    const index m = wide ? 1000 : 50000, n = wide ? 50000 : 1000;
-    EXPECT_TRUE(fits(m, n, SvdJob::some, std::size_t{1} << 40));
-    EXPECT_FALSE(fits(m, n, SvdJob::all, std::size_t{1} << 40));
+  for (const bool wide : {false, true}) {  // a Q of 2.25e9 elements
+    const index m = wide ? 40000 : 60000, n = wide ? 60000 : 40000;
+    EXPECT_FALSE(fits(m, n, SvdJob::none, std::size_t{1} << 40));
+  }
+  // Where a QR comes first: A, U, and of order 500 R, VT, what a decomposition works in, and panels.
+  for (const bool wide : {false, true}) {
+    const index m = wide ? 500 : 50000, n = wide ? 50000 : 500;
+    const std::size_t tall = 50000 * 500 * 8, square = 500 * 500 * 8, panels = 50000 * 64 * 8;
+    EXPECT_TRUE(fits(m, n, SvdJob::some, (wide ? 4 : 2) * tall + 17 * square + panels));
+    EXPECT_FALSE(fits(m, n, SvdJob::some, (wide ? 4 : 2) * tall + 15 * square + panels));
+    EXPECT_TRUE(fits(m, n, SvdJob::none, (wide ? 2 : 1) * tall + 16 * square + panels));
   }
 }
 
