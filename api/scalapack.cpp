@@ -97,6 +97,15 @@ struct Described {
     call.require(x > 0);
     return x;
   }
+  /// One of everybody's, too.
+  template <class Real>
+  Real real(int i) {
+    const Real x = *in.to<const Real>(i);
+    std::int32_t words[sizeof x / sizeof(std::int32_t)];
+    std::memcpy(words, &x, sizeof x);
+    for (const std::int32_t word : words) call.agree_on(word);
+    return x;
+  }
   char letter(int i, const char* allowed) {
     const char c = in.letter(i);
     call.agree_on(c);
@@ -532,7 +541,6 @@ struct Orgqr {
   }
 };
 
-/// Overdetermined systems alone: the device's QR is of such.
 template <class T, Symbol symbol>
 struct Gels {
   static constexpr bool has_integers = false;
@@ -540,17 +548,17 @@ struct Gels {
   static constexpr int work_end = info;
 
   static void describe(Described x) {
-    x.letter(trans, "N");
-    const index rows = x.size(m), columns = x.size(n), right = x.size(nrhs);
-    x.call.require(columns <= rows);
+    const bool adjoint = x.letter(trans, transposes_of<T>) != 'N';
+    const index rows = x.size(m), columns = x.size(n), right = x.size(nrhs), order = std::min(rows, columns);
     const int a = x.call.template matrix<T>(A, rows, columns, Access::both);
-    const int b = x.call.template matrix<T>(B, rows, right, Access::both);
+    // Of which the equations' rows are read, and the unknowns' written.
+    x.call.template matrix<T>(B, std::max(rows, columns), right, Access::both);
     x.call.require_blocks(a);
-    x.call.require_same_rows(a, b);
-    x.call.template workspace<T>(columns + std::max(columns, right));
+    x.call.template workspace<T>(order + std::max(order, right));
     x.call.problem.m = rows;
     x.call.problem.n = columns;
     x.call.problem.k = right;
+    x.call.problem.adjoint = adjoint;
   }
   static bool compute(const RootCall& root) {
     const GatheredCall& x = root.call;
@@ -629,8 +637,8 @@ using Syev = Eigen<T, symbol, false>;
 template <class T, Symbol symbol>
 using Syevd = Eigen<T, symbol, true>;
 
-/// All eigenvalues, or those of some numbers; how many are in an interval is not known before.  Vectors are orthogonal
-/// whatever orfac is, so there are no clusters to tell of.
+/// All eigenvalues, those of some numbers, or of an interval, of which all get to know how many there are.  Vectors are
+/// orthogonal whatever orfac is, so there are no clusters to tell of.
 /// @tparam generalized  of a pencil, whose B becomes its Cholesky factor
 template <class T, Symbol symbol, bool generalized>
 struct EigenExpert {
@@ -670,9 +678,9 @@ struct EigenExpert {
     op_rwork,
     op_iwork,
     op_z
-  };  // in the order of describe_eigen; B, if there is one, is last
+  };  // in the order of describe_eigen; then B, if there is one, and how many were found
 
-  static index found(const Arguments& in) {
+  static index most_found(const Arguments& in) {
     return in.letter(range) == 'I' ? in.integer(iu) - in.integer(il) + 1 : in.integer(n);
   }
   static void describe(Described x) {
@@ -681,24 +689,29 @@ struct EigenExpert {
       x.call.require(type >= 1 && type <= 3);
     }
     const bool vectors = x.letter(jobz, "NV") == 'V';
-    const bool some = x.letter(range, "AI") == 'I';
+    const char which = x.letter(range, "AIV");
     const Part part = part_of_letter(x.letter(uplo, "UL"));
     const index order = x.size(n);
-    if (some) {
+    if (which == 'I') {
       const index first = x.size(il), last = x.size(iu);
       x.call.require(first <= last && last <= order);
     }
-    describe_eigen<T, EigenExpert>(x, order, part, vectors, found(x.in));
-    if (!generalized) return;
-    const int b = x.call.template matrix<T>(B, order, order, Access::both, part);
-    x.call.require_blocks(b);
-    x.call.require_same_rows(op_a, b);
+    if (which == 'V') x.call.require(x.real<Real>(vl) < x.real<Real>(vu));
+    describe_eigen<T, EigenExpert>(x, order, part, vectors, most_found(x.in));
+    if (generalized) {
+      const int b = x.call.template matrix<T>(B, order, order, Access::both, part);
+      x.call.require_blocks(b);
+      x.call.require_same_rows(op_a, b);
+    }
+    const int found = x.call.template result_of_all<std::int32_t>(m, 1);
+    x.call.limit(op_w, found);
+    if (vectors) x.call.limit(op_z, found);
   }
   static bool compute(const RootCall& root) {
     const GatheredCall& x = root.call;
     const Arguments& in = x.arguments();
     const bool vectors = in.letter(jobz) == 'V';
-    const int op_b = vectors ? op_z + 1 : op_z;
+    const int op_b = vectors ? op_z + 1 : op_z, op_found = op_b + generalized;
     const Integer type(generalized ? in.integer(ibtype) : 1), order(in.integer(n)), lda(x.ld(op_a)),
         ldb(generalized ? x.ld(op_b) : 1), ldz(vectors ? x.ld(op_z) : 1), lwork(x.count(op_work)),
         first(in.integer(il)), last(in.integer(iu));
@@ -721,12 +734,13 @@ struct EigenExpert {
       made = root.make<LapackCall<SygvxSignature<T>, sygv<T>>, symbol>(words);
     else
       made = root.make<LapackCall<SyevxSignature<T>, syevd<T>>, symbol>(words);
-    return made && values == found(in);
+    *x.at<std::int32_t>(op_found) = static_cast<std::int32_t>(values);
+    const index most = most_found(in);
+    return made && (in.letter(range) == 'V' ? values >= 0 && values <= most : values == most);
   }
   /// What follows from success, on every process.
   static void finish(const Grid& grid, const Arguments& in) {
-    const auto values = static_cast<std::int32_t>(found(in));
-    *in.to<std::int32_t>(m) = values;
+    const std::int32_t values = *in.to<std::int32_t>(m);
     if (in.letter(jobz) != 'V') return;
     *in.to<std::int32_t>(nz) = values;
     std::fill_n(in.to<std::int32_t>(ifail), values, 0);

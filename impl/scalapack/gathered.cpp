@@ -72,6 +72,17 @@ void GatheredCall::share(int written, int read) {
   to.ld = from.ld;
 }
 
+void GatheredCall::limit(int operand, int by) { operands_[static_cast<std::size_t>(operand)].limit = by; }
+
+GatheredCall::Operand GatheredCall::limited(const Operand& x) const {
+  Operand counts = x;
+  if (x.limit < 0) return counts;
+  const index most = *at<std::int32_t>(x.limit);
+  counts.count = std::min(x.count, most);
+  counts.sub.n = std::min(x.sub.n, most);
+  return counts;
+}
+
 void GatheredCall::require_blocks(int matrix) {
   const Submatrix& a = operands_[static_cast<std::size_t>(matrix)].sub;
   require(valid_ && a.of.rows.block == a.of.columns.block && a.i % a.of.rows.block == 0 &&
@@ -123,7 +134,8 @@ bool GatheredCall::scatter(const Blacs& blacs, bool computed) {
   if (outcome == Meeting::open) give_up(blacs);
   if (outcome == Meeting::computed)
     for (int i = 0; i < count_; ++i)
-      if (writes(operands_[static_cast<std::size_t>(i)].access)) take_home(operands_[static_cast<std::size_t>(i)]);
+      if (writes(operands_[static_cast<std::size_t>(i)].access))
+        take_home(limited(operands_[static_cast<std::size_t>(i)]));
   meeting_.part();
   return outcome == Meeting::computed;
 }

@@ -63,6 +63,9 @@ class GatheredCall {
   int result_of_all(int argument, index count) {
     return add_array(Operand::of_all, argument, -1, count, sizeof(T), Access::written);
   }
+  /// Of a matrix that is written or an array, so many columns or numbers count as the root's call says in another
+  /// operand, an integer that all get.  What is behind them stays as it was.
+  void limit(int operand, int by);
   /// Room for so many numbers, for the root alone.
   template <class T>
   int workspace(index count) {
@@ -115,6 +118,7 @@ class GatheredCall {
     index count;    ///< of an array
     index ld;
     std::size_t offset;
+    int limit = -1;  ///< what says how much of it counts
   };
   static constexpr int most_operands = 10;
 
@@ -123,6 +127,8 @@ class GatheredCall {
   int add(const Operand& operand, std::size_t bytes);
   char* place_of(const Operand& x) const;
   void bring(const Operand& x) const;
+  /// What of a result counts.
+  Operand limited(const Operand& x) const;
   void take_home(const Operand& x) const;
   [[noreturn]] void give_up(const Blacs& blacs) const;
 
