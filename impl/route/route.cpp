@@ -169,20 +169,25 @@ Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
           .until_open = r.first.device.until_open()};
 }
 
+bool ask_device(Runtime& r, const Problem& p, Facts& facts) {
+  if (facts.device != DeviceState::ready) return false;
+  const Family& family = family_of(p.routine);
+  const DeviceFacts& device = r.first.device.backend().facts();
+  facts.able = device.computes.can(family.needs, p.element);
+  if (!family.sent_again) return false;
+  // Not the arena's limit, which the thread that opens the device may be about to set.
+  const std::optional<double> bytes = family.sent_again(p, r.first.device.profile(), device.memory);
+  facts.sent_again = bytes.value_or(0);
+  return bytes.has_value();
+}
+
 Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operands& operands) {
   const Family& family = family_of(p.routine);
   const Policy policy = policy_for(r, p.routine);
   bool cut = false;
   const auto now = [&] {
     Facts facts = facts_now(r, learned, p);
-    if (facts.device != DeviceState::ready) return facts;
-    const DeviceFacts& device = r.first.device.backend().facts();
-    facts.able = device.computes.can(family.needs, p.element);
-    if (!family.sent_again) return facts;
-    // Not the arena's limit, which the thread that opens the device may be about to set.
-    const std::optional<double> bytes = family.sent_again(p, r.first.device.profile(), device.memory);
-    cut = bytes.has_value();
-    facts.sent_again = bytes.value_or(0);
+    cut = ask_device(r, p, facts);
     return facts;
   };
   if (!p.alpha_zero && !p.overlaps) open_for_fixed(r, policy, p.volume >= small_product);

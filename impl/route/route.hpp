@@ -98,6 +98,10 @@ Policy policy_for(const Runtime& r, Routine routine);
 /// Without a look at the operands.
 Facts facts_now(Runtime& r, const Learned& learned, const Problem& problem);
 
+/// Of an open device: whether it can compute the problem, and what of it would be sent more than once.
+/// @return whether it would be cut into parts, or has room for none
+bool ask_device(Runtime& r, const Problem& problem, Facts& facts);
+
 /// The decision on a call, with a look at its operands where they matter; opens the device for it.
 Decision decide_now(Runtime& r, const Learned& learned, const Problem& problem, Operands& operands);
 

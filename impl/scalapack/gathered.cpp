@@ -198,6 +198,7 @@ bool is_worthwhile(const Problem& problem, const Learned& learned, std::size_t b
   Runtime& r = runtime();
   const Policy policy = policy_for(r, problem.routine);
   Facts facts = facts_now(r, learned, problem);
+  ask_device(r, problem, facts);
   // Until one was timed: each process as fast as this one.
   facts.cpu_rate = learned.cpu.rate(problem.element, problem.flops,
                                     processes * family_of(problem.routine).cpu_rate(problem, *facts.profile));
