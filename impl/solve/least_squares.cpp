@@ -251,6 +251,13 @@ struct Home {
     return call_with_own_workspaces(site, small) == 0;
   }
 
+  /// Whether the solution is not finite, or might not be once Q has been applied: roundings decide, so the library's
+  /// own count.
+  bool may_overflow() const {
+    const Real<T> largest = std::numeric_limits<Real<T>>::max() / (wide() ? 2 * static_cast<Real<T>>(order_) : 1);
+    return !(largest_of(B.data(), order_, x_.nrhs, x_.m) <= largest);
+  }
+
   /// @param site  of the call
   void hand_over(const Site& site) const {
     const Op adjoint = is_complex(precision_of<T>) ? Op::conjugate : Op::transpose;
@@ -338,6 +345,8 @@ Ending compute_full_rank(Place& place, const Site& site, Backend& backend, const
     refused = refused_for(x, x.A, x.lda, shape.turned() ? Part::lower : Part::upper, b, b == 0);
     for (index i = 0; !refused && i < x.count(); ++i)
       if (x.A[i * (x.lda + 1)] == T(0)) refused = Reason::singular;
+    const index unknowns = shape.shortest() ? x.longer() : x.count();
+    if (!refused && !std::isfinite(largest_of(x.B, unknowns, x.nrhs, x.ldb))) refused = Reason::not_converged;
     return !refused;
   };
   Ending ending = planned.compute(
@@ -381,7 +390,8 @@ Ending compute(Place& place, const Site& site, Backend& backend, const Problem& 
       [](index, index) {});
   if (!ending.computed) return ending;
   std::optional<Reason> refused = home.refused();
-  if (!refused && !home.solve(site, place.options.verify != 0)) refused = Reason::not_converged;
+  if (!refused && (!home.solve(site, place.options.verify != 0) || (!a_there && home.may_overflow())))
+    refused = Reason::not_converged;
   if (!refused) return home.hand_over(site), ending;
   // With A in device memory nobody else can compute it.
   ending.computed = a_there;
