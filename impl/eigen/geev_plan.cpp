@@ -41,7 +41,7 @@ Plan plan_geev(index n, bool vectors, Precision precision, bool a_in_place, bool
        {std::pair(1, vr_in_place), std::pair(2, w_in_place), std::pair(3, wi_in_place), std::pair(4, false)}) {
     if (plan.operands[static_cast<std::size_t>(operand)].rows == 0) continue;
     results.push_back(origin(operand, in_place));
-    accesses.push_back(Plan::access(results.back(), all_of(operand), AccessMode::write));
+    accesses.push_back(Plan::written(results.back(), all_of(operand)));
   }
   plan.upload(a, all_of(0));
   plan.compute(Geev{.precision = precision,

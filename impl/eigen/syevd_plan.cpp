@@ -40,9 +40,9 @@ Plan plan_syevd(const EigenShape& shape, Precision precision, bool a_in_place, b
   const Plan::Origin a = origin(0, a_in_place), z = apart ? origin(1, z_in_place) : a,
                      w = origin(operand_w, w_in_place), failed = origin(operand_failed, false);
   std::vector<Plan::Access> accesses{replaced ? Plan::update(a, all) : Plan::read(a, all, part)};
-  if (apart) accesses.push_back(Plan::access(z, columns, AccessMode::write));
-  accesses.push_back(Plan::access(w, values, AccessMode::write));
-  accesses.push_back(Plan::access(failed, one, AccessMode::write));
+  if (apart) accesses.push_back(Plan::written(z, columns));
+  accesses.push_back(Plan::written(w, values));
+  accesses.push_back(Plan::written(failed, one));
   plan.upload(a, all);
   plan.compute(Syevd{.precision = precision,
                      .vectors = vectors,

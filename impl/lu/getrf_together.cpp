@@ -107,18 +107,7 @@ class Planner {
   void share(index panel) {
     const Block b = with_below(panel);
     const Plan::Access copy{{shared_, {0, 0, b.rows, b.cols}}, AccessMode::write, {operand_a, b.row, b.col}};
-    plan_.compute(Assign{.precision = precision_,
-                         .part = Part::whole,
-                         .strict = false,
-                         .transposed = false,
-                         .m = b.rows,
-                         .n = b.cols,
-                         .below = 0,
-                         .A = nullptr,
-                         .lda = 0,
-                         .C = nullptr,
-                         .ldc = 0},
-                  {Plan::read(at(panel), b), copy}, Scalar::one);
+    plan_.compute(assignment(precision_, b.rows, b.cols), {Plan::read(at(panel), b), copy}, Scalar::one);
     plan_.share(static_cast<int>(panel), {rows_.written(panel, operand_pivots), copy});
     plan_.download({failed_, operand_failed}, {panel, 0, 1, 1});
   }

@@ -37,6 +37,27 @@ constexpr index elements_of_reals(index count, Precision precision) {
   return is_complex(precision) ? (count + 1) / 2 : count;
 }
 
+/// A copy of so many rows and columns, or of a part of a square, to where the step's accesses say.
+constexpr Assign assignment(Precision precision, index rows, index cols, Part part = Part::whole) {
+  return {.precision = precision,
+          .part = part,
+          .strict = false,
+          .transposed = false,
+          .m = rows,
+          .n = cols,
+          .below = 0,
+          .A = nullptr,
+          .lda = 0,
+          .C = nullptr,
+          .ldc = 0};
+}
+/// Of a matrix's adjoint.
+constexpr Assign adjoint_assignment(Precision precision, index rows, index cols, Part part = Part::whole) {
+  Assign x = assignment(precision, rows, cols, part);
+  x.transposed = x.conjugated = true;
+  return x;
+}
+
 struct Plan {
   struct Operand {
     const char* name;
@@ -85,6 +106,7 @@ struct Plan {
     return a;
   }
   static Access update(const Origin& x, const Block& b) { return access(x, b, AccessMode::update); }
+  static Access written(const Origin& x, const Block& b) { return access(x, b, AccessMode::write); }
 
   /// What has come home may be uploaded again: it waits for that.
   struct Transfer {

@@ -58,18 +58,8 @@ class Planner : public panels::Planner<SymmShape> {
   void mirror(index tile) {
     const Block from = diagonal(tile);
     const Plan::Access stored = Plan::read(a(tile), from, part_of(s_.uplo));
-    Assign copy{.precision = precision_,
-                .part = part_of(s_.uplo),
-                .strict = false,
-                .transposed = false,
-                .m = from.rows,
-                .n = from.cols,
-                .below = 0,
-                .A = nullptr,
-                .lda = 0,
-                .C = nullptr,
-                .ldc = 0};
-    plan.compute(copy, {stored, Plan::access(mirrored(tile), from, AccessMode::write)}, Scalar::one);
+    Assign copy = assignment(precision_, from.rows, from.cols, part_of(s_.uplo));
+    plan.compute(copy, {stored, Plan::written(mirrored(tile), from)}, Scalar::one);
     if (is_complex(precision_) && !s_.hermitian) {  // a Mirror's other triangle is conjugated
       copy.part = s_.uplo == Uplo::lower ? Part::upper : Part::lower;
       copy.strict = copy.transposed = true;
@@ -97,8 +87,8 @@ class Planner : public panels::Planner<SymmShape> {
   /// C's part `to` += alpha times B's part `from`, multiplied by op(x) from A's side; `first`: beta times it before.
   void add(Op op, const Plan::Access& x, Range from, Range to, index panel, bool first) {
     const Plan::Access y = Plan::read(b(panel), block(from, panel));
-    const Plan::Access z = first && !s_.reads_c ? Plan::access(c(panel), block(to, panel), AccessMode::write)
-                                                : Plan::update(c(panel), block(to, panel));
+    const Plan::Access z =
+        first && !s_.reads_c ? Plan::written(c(panel), block(to, panel)) : Plan::update(c(panel), block(to, panel));
     multiply(Scalar::alpha, op, x, y, first ? Scalar::beta : Scalar::one, z);
   }
 

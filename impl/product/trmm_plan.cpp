@@ -40,10 +40,9 @@ class Surveyor {
     const Block at_home{0, number, plan.areas[static_cast<std::size_t>(home_)].rows, 1},
         of_others{0, 0, plan.areas[static_cast<std::size_t>(others_)].rows, 1};
     // They begin as zeros: what an identity has below its diagonal.
-    plan.compute(assigning(precision_, Part::whole, false, at_home, 1),
-                 {Plan::access(home, at_home, AccessMode::write)}, Scalar::one);
-    plan.compute(assigning(precision_, Part::whole, false, of_others, 1),
-                 {Plan::access(others, of_others, AccessMode::write)}, Scalar::one);
+    plan.compute(assigning(precision_, Part::whole, false, at_home, 1), {Plan::written(home, at_home)}, Scalar::one);
+    plan.compute(assigning(precision_, Part::whole, false, of_others, 1), {Plan::written(others, of_others)},
+                 Scalar::one);
     Plan::Access by_row = Plan::update(others, of_others), by_col = Plan::update(home, at_home);
     if (!by_columns_) std::swap(by_row, by_col);
     plan.compute(Survey{.precision = precision_,
@@ -126,8 +125,8 @@ class Planner : public panels::Planner<TrmmShape> {
   /// Makes all of a tile: what is not stored of it is as in an identity.
   void clear(index tile) {
     const Block tile_of_a = diagonal(tile);
-    plan.compute(assigning(precision_, Part::whole, false, tile_of_a),
-                 {Plan::access(triangle(tile), tile_of_a, AccessMode::write)}, Scalar::one);
+    plan.compute(assigning(precision_, Part::whole, false, tile_of_a), {Plan::written(triangle(tile), tile_of_a)},
+                 Scalar::one);
     plan.compute(assigning(precision_, part_of(s_.uplo), s_.unit, tile_of_a),
                  {Plan::read(a(tile), tile_of_a, part_of(s_.uplo)), Plan::update(triangle(tile), tile_of_a)},
                  Scalar::one);
@@ -137,9 +136,9 @@ class Planner : public panels::Planner<TrmmShape> {
   void multiply_tile(index tile, index panel) {
     const Block own = block(part(tile), panel);
     plan.compute(assigning(precision_, Part::whole, false, own),
-                 {Plan::read(b(panel), own), Plan::access(before(own), own, AccessMode::write)}, Scalar::one);
+                 {Plan::read(b(panel), own), Plan::written(before(own), own)}, Scalar::one);
     multiply(Scalar::alpha, s_.trans, Plan::read(triangle(tile), diagonal(tile)), Plan::read(before(own), own),
-             Scalar::zero, Plan::access(b(panel), own, AccessMode::write));
+             Scalar::zero, Plan::written(b(panel), own));
     if (rest(tile).count > 0)
       multiply(Scalar::alpha, s_.trans, Plan::read(a(tile), beside(tile)),
                Plan::read(b(panel), block(rest(tile), panel)), Scalar::one, Plan::update(b(panel), own));

@@ -52,10 +52,8 @@ class Planner {
     bring(m_);
     qr_.for_each_panel([&](index col, index cols) { factor_panel(col, cols); });
     const Block triangle{0, 0, m_, m_};
-    Assign copy = assigned(m_, m_);
-    copy.part = Part::upper;
-    copy.transposed = copy.conjugated = false;
-    plan.compute(copy, {Plan::read(c_, triangle, Part::upper), written(r_, triangle)}, Scalar::one);
+    plan.compute(assignment(precision_, m_, m_, Part::upper),
+                 {Plan::read(c_, triangle, Part::upper), Plan::written(r_, triangle)}, Scalar::one);
     plan.download(r_, triangle);
     multiply_out();
     plan.download(c_, {0, 0, n_, m_});
@@ -80,40 +78,24 @@ class Planner {
     });
   }
 
-  static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
-
-  Assign assigned(index rows, index cols) const {
-    return {.precision = precision_,
-            .part = Part::whole,
-            .strict = false,
-            .transposed = true,
-            .m = rows,
-            .n = cols,
-            .below = 0,
-            .A = nullptr,
-            .lda = 0,
-            .C = nullptr,
-            .ldc = 0,
-            .conjugated = true};
-  }
-
   /// A's first rows, as C's first columns.
   void bring(index rows) {
     const Block there{0, 0, rows, n_}, here{0, 0, n_, rows};
     plan.upload(a_, there);
-    plan.compute(assigned(n_, rows), {Plan::read(a_, there), written(c_, here)}, Scalar::one);
+    plan.compute(adjoint_assignment(precision_, n_, rows), {Plan::read(a_, there), Plan::written(c_, here)},
+                 Scalar::one);
   }
   void bring_home(index col, index cols) {
     const Block there{col, 0, cols, n_}, here{0, col, n_, cols};
-    plan.compute(assigned(cols, n_), {Plan::read(c_, here), written(a_, there)}, Scalar::one);
+    plan.compute(adjoint_assignment(precision_, cols, n_), {Plan::read(c_, here), Plan::written(a_, there)},
+                 Scalar::one);
     plan.download(a_, there);
   }
 
   void make_identity(index col, index cols) {
-    Assign identity = assigned(n_, cols);
-    identity.transposed = identity.conjugated = false;
+    Assign identity = assignment(precision_, n_, cols);
     identity.below = -col;
-    plan.compute(identity, {written(c_, {0, col, n_, cols})}, Scalar::one);
+    plan.compute(identity, {Plan::written(c_, {0, col, n_, cols})}, Scalar::one);
   }
 
   const index m_, n_, k_;

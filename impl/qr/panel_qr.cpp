@@ -9,7 +9,6 @@ namespace blaslift {
 namespace {
 
 constexpr Plan::Origin at(int area) { return {area, -1}; }
-Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
 
 }  // namespace
 
@@ -32,7 +31,7 @@ void PanelQr::make_reflectors(Plan& plan, index col, index cols, bool factored) 
   const Block panel{col, col, m_ - col, cols};
   plan.compute(panel_step(precision_, m_ - col, cols, factored),
                {factored ? Plan::read(a_, panel) : Plan::update(a_, panel), Plan::access(tau_, {col, 0, cols, 1}, mode),
-                written(v_, {0, 0, m_ - col, cols}), written(t_, {0, 0, cols, cols})},
+                Plan::written(v_, {0, 0, m_ - col, cols}), Plan::written(t_, {0, 0, cols, cols})},
                Scalar::one);
 }
 
@@ -40,8 +39,9 @@ void PanelQr::reflect(Plan& plan, Op op, index col, index cols, const Plan::Orig
   if (to_cols == 0) return;
   const Plan::Access v = Plan::read(v_, {0, 0, m_ - col, cols}), t = Plan::read(t_, {0, 0, cols, cols});
   const Block c{col, to, m_ - col, to_cols}, w{0, 0, cols, to_cols};
-  plan.multiply(precision_, Scalar::one, Op::conjugate, v, Op::none, Plan::read(x, c), Scalar::zero, written(w_[0], w));
-  plan.multiply(precision_, Scalar::one, op, t, Op::none, Plan::read(w_[0], w), Scalar::zero, written(w_[1], w));
+  plan.multiply(precision_, Scalar::one, Op::conjugate, v, Op::none, Plan::read(x, c), Scalar::zero,
+                Plan::written(w_[0], w));
+  plan.multiply(precision_, Scalar::one, op, t, Op::none, Plan::read(w_[0], w), Scalar::zero, Plan::written(w_[1], w));
   plan.multiply(precision_, Scalar::minus_one, Op::none, v, Op::none, Plan::read(w_[1], w), Scalar::one,
                 Plan::update(x, c));
 }

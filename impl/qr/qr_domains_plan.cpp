@@ -105,17 +105,9 @@ class Planner {
     return at(area, {0, 0, rows, cols}, AccessMode::update);
   }
   Assign assigned(Part part, index rows, index cols, index below = 0) const {
-    return {.precision = precision_,
-            .part = part,
-            .strict = false,
-            .transposed = false,
-            .m = rows,
-            .n = cols,
-            .below = below,
-            .A = nullptr,
-            .lda = 0,
-            .C = nullptr,
-            .ldc = 0};
+    Assign x = assignment(precision_, rows, cols, part);
+    x.below = below;
+    return x;
   }
   void multiply(Op op, const Plan::Access& x, const Plan::Access& y, const Plan::Access& z, Scalar alpha = Scalar::one,
                 Scalar beta = Scalar::zero) {
@@ -159,7 +151,7 @@ class Planner {
     plan.share(piece(block, places_),
                {read(t_, b, b), at(stack_v_, {of_top + b, 0, (places_ - 1) * b, b}, AccessMode::read)});
     plan.compute(assigned(Part::whole, of_top, b),
-                 {read(stack_, of_top, b), Plan::access(top_, top_block(c.first, c), AccessMode::write)}, Scalar::one);
+                 {read(stack_, of_top, b), Plan::written(top_, top_block(c.first, c))}, Scalar::one);
     plan.download(top_, {0, c.first, n_, b});
   }
   void get_merged(index block) {

@@ -70,7 +70,7 @@ class Planner {
 
   /// What an identity has in a block, which becomes something of nobody's.
   void assign_identity(const Plan::Origin& to, const Block& b) {
-    plan.compute(assigning(b, blaslift::Part::whole), {Plan::access(to, b, AccessMode::write)}, Scalar::one);
+    plan.compute(assigning(b, blaslift::Part::whole), {Plan::written(to, b)}, Scalar::one);
   }
   Assign assigning(const Block& b, blaslift::Part part) const {
     return {.precision = precision_,
@@ -170,8 +170,8 @@ class Planner {
   void by_factors() {
     const Block all{0, 0, n_, n_};
     const Plan::Origin factors{apart_, operand_a};
-    plan.compute(assigning(all, blaslift::Part::whole),
-                 {Plan::read(a_, all), Plan::access(factors, all, AccessMode::write)}, Scalar::one);
+    plan.compute(assigning(all, blaslift::Part::whole), {Plan::read(a_, all), Plan::written(factors, all)},
+                 Scalar::one);
     plan.upload({rows_.area(), operand_pivots}, {0, 0, n_, 1});
     for (index i = 0; i < cut_.panels(n_); ++i) {
       const Part panel = part(i), below{panel.first, n_ - panel.first};
@@ -187,7 +187,7 @@ class Planner {
       for (index group = rows_.groups(); group-- > 0;) rows_.exchange(plan, group, y, b.col, b.cols, true);
       Assign transposed = assigning(of_result, blaslift::Part::whole);
       transposed.transposed = true;
-      plan.compute(transposed, {Plan::read(y, b), Plan::access(a_, of_result, AccessMode::write)}, Scalar::one);
+      plan.compute(transposed, {Plan::read(y, b), Plan::written(a_, of_result)}, Scalar::one);
       plan.download(a_, of_result);
     }
   }

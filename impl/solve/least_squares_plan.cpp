@@ -63,8 +63,8 @@ class Planner {
   enum { operand_a, operand_b, operand_r, nobodys = -1 };
 
   void bring_triangle_home(const Block& triangle) {
-    plan.compute(copying(n_, n_, Part::upper), {Plan::read(a_, triangle, Part::upper), written(r_, triangle)},
-                 Scalar::one);
+    plan.compute(assignment(precision_, n_, n_, Part::upper),
+                 {Plan::read(a_, triangle, Part::upper), Plan::written(r_, triangle)}, Scalar::one);
     plan.download(r_, triangle);
   }
 
@@ -73,7 +73,8 @@ class Planner {
     const Block here{0, col, m_, cols};
     if (!shape_.turned()) return plan.download(a_, here);
     const Block there{col, 0, cols, m_};
-    plan.compute(turning(cols, m_), {Plan::read(a_, here), written(rows_, there)}, Scalar::one);
+    plan.compute(adjoint_assignment(precision_, cols, m_), {Plan::read(a_, here), Plan::written(rows_, there)},
+                 Scalar::one);
     plan.download(rows_, there);
   }
 
@@ -103,37 +104,17 @@ class Planner {
     });
   }
 
-  static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
-
-  Assign copying(index rows, index cols, Part part = Part::whole) const {
-    return {.precision = precision_,
-            .part = part,
-            .strict = false,
-            .transposed = false,
-            .m = rows,
-            .n = cols,
-            .below = 0,
-            .A = nullptr,
-            .lda = 0,
-            .C = nullptr,
-            .ldc = 0};
-  }
-  Assign turning(index rows, index cols) const {
-    Assign adjoint = copying(rows, cols);
-    adjoint.transposed = adjoint.conjugated = true;
-    return adjoint;
-  }
-
   void bring() {
     if (shape_.turned()) {
       const Block there{0, 0, n_, m_};
       plan.upload(rows_, there);
-      plan.compute(turning(m_, n_), {Plan::read(rows_, there), written(a_, {0, 0, m_, n_})}, Scalar::one);
+      plan.compute(adjoint_assignment(precision_, m_, n_),
+                   {Plan::read(rows_, there), Plan::written(a_, {0, 0, m_, n_})}, Scalar::one);
     } else if (held_ && !solves_) {
       const Plan::Origin own{plan.add_own_area(operand_a), operand_a};
       const Block all{0, 0, m_, n_};
       plan.upload(own, all);
-      plan.compute(copying(m_, n_), {Plan::read(own, all), written(a_, all)}, Scalar::one);
+      plan.compute(assignment(precision_, m_, n_), {Plan::read(own, all), Plan::written(a_, all)}, Scalar::one);
     } else {
       for (index col = 0; col < n_; col += columns_of_piece)
         plan.upload(a_, {0, col, m_, std::min(columns_of_piece, n_ - col)});
@@ -142,9 +123,9 @@ class Planner {
     if (shape_.equations() == m_) return;
     // Below the right-hand sides zeros, as far from an identity's diagonal as they have columns.
     const index rows = m_ - n_;
-    Assign zeros = copying(rows, nrhs_);
+    Assign zeros = assignment(precision_, rows, nrhs_);
     zeros.below = nrhs_;
-    plan.compute(zeros, {written(b_, {n_, 0, rows, nrhs_})}, Scalar::one);
+    plan.compute(zeros, {Plan::written(b_, {n_, 0, rows, nrhs_})}, Scalar::one);
   }
 
   const LeastSquaresShape shape_;

@@ -46,21 +46,10 @@ class Reduction {
   }
   /// Whole columns.
   void assign(const Plan::Origin& from, const Plan::Origin& to, const Block& columns) {
-    assign(Part::whole, columns.cols, {Plan::read(from, columns), Plan::access(to, columns, AccessMode::write)});
+    assign(Part::whole, columns.cols, {Plan::read(from, columns), Plan::written(to, columns)});
   }
   void assign(Part which, index cols, std::vector<Plan::Access> accesses) {
-    plan.compute(Assign{.precision = precision_,
-                        .part = which,
-                        .strict = false,
-                        .transposed = false,
-                        .m = n_,
-                        .n = cols,
-                        .below = 0,
-                        .A = nullptr,
-                        .lda = 0,
-                        .C = nullptr,
-                        .ldc = 0},
-                 std::move(accesses), Scalar::one);
+    plan.compute(assignment(precision_, n_, cols, which), std::move(accesses), Scalar::one);
   }
 
   /// Of a triangle a whole matrix, whose diagonal is real.
@@ -123,7 +112,7 @@ class Reduction {
     assign(nullptr, whole_, AccessMode::write);  // zeros, where B has something else
     assign(&b_, whole_, AccessMode::update);
     const Plan::Access factor = Plan::read(whole_, all());
-    const auto to = [&](const Plan::Origin& x) { return Plan::access(x, all(), AccessMode::write); };
+    const auto to = [&](const Plan::Origin& x) { return Plan::written(x, all()); };
     plan.multiply(precision_, Scalar::one, lower() ? adjoint() : Op::none, factor, Op::none, Plan::read(c_, all()),
                   Scalar::zero, to(half_));
     plan.multiply(precision_, Scalar::one, Op::none, Plan::read(half_, all()), lower() ? Op::none : adjoint(), factor,
@@ -133,7 +122,7 @@ class Reduction {
   /// X := L X, or U^H X, after multiply().
   void multiply_back(const Plan::Origin& x, const Block& columns) {
     plan.multiply(precision_, Scalar::one, lower() ? Op::none : adjoint(), Plan::read(whole_, all()), Op::none,
-                  Plan::read(x, columns), Scalar::zero, Plan::access(half_, columns, AccessMode::write));
+                  Plan::read(x, columns), Scalar::zero, Plan::written(half_, columns));
     assign(half_, x, columns);
   }
 
@@ -193,9 +182,9 @@ class Planner : public Reduction {
     const Plan::Origin z = s_.apart ? origin(operand_z_, held_.z) : c_, w = origin(operand_w_, held_.w),
                        failed = origin(operand_failed_, false);
     std::vector<Plan::Access> accesses{replaced_ ? Plan::update(c_, all()) : Plan::read(c_, all(), part())};
-    if (s_.apart) accesses.push_back(Plan::access(z, columns, AccessMode::write));
-    accesses.push_back(Plan::access(w, values, AccessMode::write));
-    accesses.push_back(Plan::access(failed, one, AccessMode::write));
+    if (s_.apart) accesses.push_back(Plan::written(z, columns));
+    accesses.push_back(Plan::written(w, values));
+    accesses.push_back(Plan::written(failed, one));
     plan.compute(Syevd{.precision = precision_,
                        .vectors = s_.vectors,
                        .uplo = s_.uplo,

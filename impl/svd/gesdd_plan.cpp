@@ -46,7 +46,7 @@ class Planner {
     std::vector<Plan::Access> accesses{shape_.replaced() ? Plan::update(of_[operand_a], all_of(operand_a))
                                                          : Plan::read(of_[operand_a], all_of(operand_a))};
     for (const int x : {operand_u, operand_vt, operand_s, operand_failed})
-      if (operand(x).rows > 0) accesses.push_back(written(of_[x], all_of(x)));
+      if (operand(x).rows > 0) accesses.push_back(Plan::written(of_[x], all_of(x)));
     plan.compute(operation(shape_), std::move(accesses), Scalar::one);
     for (const int x : {operand_a, operand_u, operand_vt, operand_s, operand_failed})
       if (operand(x).result && operand(x).rows > 0) plan.download(of_[x], all_of(x));
@@ -80,9 +80,9 @@ class Planner {
     if (of_short > 0) shorter = short_is_own ? of_[wide_ ? operand_u : operand_vt] : own("Y", k, k);
     std::vector<Plan::Access> accesses{Plan::read(r, triangle)};
     const Plan::Origin &u = wide_ ? shorter : of_triangle, &vt = wide_ ? of_triangle : shorter;
-    if (shape_.u_cols > 0) accesses.push_back(written(u, triangle));
-    if (shape_.vt_rows > 0) accesses.push_back(written(vt, triangle));
-    for (const int beside : {operand_s, operand_failed}) accesses.push_back(written(of_[beside], all_of(beside)));
+    if (shape_.u_cols > 0) accesses.push_back(Plan::written(u, triangle));
+    if (shape_.vt_rows > 0) accesses.push_back(Plan::written(vt, triangle));
+    for (const int beside : {operand_s, operand_failed}) accesses.push_back(Plan::written(of_[beside], all_of(beside)));
     plan.compute(operation({k, k, shape_.u_cols > 0 ? k : 0, shape_.vt_rows > 0 ? k : 0, false, false}),
                  std::move(accesses), Scalar::one);
     for (const int beside : {operand_s, operand_failed}) plan.download(of_[beside], all_of(beside));
@@ -111,8 +111,6 @@ class Planner {
   const Plan::Operand& operand(int x) const { return plan.operands[static_cast<std::size_t>(x)]; }
   Block all_of(int x) const { return {0, 0, operand(x).rows, operand(x).cols}; }
   Plan::Origin own(const char* name, index rows, index cols) { return {plan.add_area(name, rows, cols), nobodys}; }
-  static Plan::Access written(const Plan::Origin& x, const Block& b) { return Plan::access(x, b, AccessMode::write); }
-
   Svd operation(const SvdShape& of) const {
     return {.precision = precision_,
             .m = of.m,
@@ -130,33 +128,21 @@ class Planner {
             .s = nullptr,
             .failed = nullptr};
   }
-  Assign assignment(index rows, index cols) const {
-    return {.precision = precision_,
-            .part = Part::whole,
-            .strict = false,
-            .transposed = false,
-            .m = rows,
-            .n = cols,
-            .below = 0,
-            .A = nullptr,
-            .lda = 0,
-            .C = nullptr,
-            .ldc = 0};
-  }
   /// A block, or its adjoint; of a square one a part.
   void assign(const Plan::Origin& from, const Block& b, const Plan::Origin& to, const Block& there, bool turned,
               Part part = Part::whole) {
-    Assign x = assignment(there.rows, there.cols);
-    x.part = turned && part == Part::upper ? Part::lower : part;
-    x.transposed = x.conjugated = turned;
-    plan.compute(x, {Plan::read(from, b, part), part == Part::whole ? written(to, there) : Plan::update(to, there)},
+    const Assign x =
+        turned ? adjoint_assignment(precision_, there.rows, there.cols, part == Part::upper ? Part::lower : part)
+               : assignment(precision_, there.rows, there.cols, part);
+    plan.compute(x,
+                 {Plan::read(from, b, part), part == Part::whole ? Plan::written(to, there) : Plan::update(to, there)},
                  Scalar::one);
   }
   /// But for ones where the column's number is the row's and `below`.
   void set_to_zero(const Plan::Origin& to, const Block& b, index below) {
-    Assign zeros = assignment(b.rows, b.cols);
+    Assign zeros = assignment(precision_, b.rows, b.cols);
     zeros.below = below;
-    plan.compute(zeros, {written(to, b)}, Scalar::one);
+    plan.compute(zeros, {Plan::written(to, b)}, Scalar::one);
   }
 
   /// As what is factored: in A's place, unless that stays as it is.
