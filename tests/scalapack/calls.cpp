@@ -424,7 +424,7 @@ void all_routines(int block) {
     check(p + "getri_", z, {&F.array, &pivots, &work, &iwork, &i3}, 10000 * close, {&work, &iwork});
   }
   {
-    const int room = 400000;
+    const int room = 1000000;
     int lwork = room;
     Matrix A = matrix<T>(std::max(m, n), std::min(m, n), block);
     int rows = std::max(m, n), columns = std::min(m, n);
