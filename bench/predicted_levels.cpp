@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
   const auto precision = static_cast<Precision>(letter - letters);
   Profile profile = built_in_profile("");
   std::string problem;
-  if (!read_profile(argv[1], profile, problem) || !problem.empty()) {
+  if (read_profile(argv[1], profile, problem) == ProfileRead::failed || !problem.empty()) {
     std::fprintf(stderr, "predicted_levels: %s: %s\n", argv[1], problem.empty() ? "cannot be read" : problem.c_str());
     return 1;
   }

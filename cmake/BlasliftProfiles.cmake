@@ -10,6 +10,13 @@ foreach(profile ${profiles})
   file(READ ${file} text)
   string(APPEND built_in "      {\"${profile}\", R\"profile(${text})profile\"},\n")
 endforeach()
-string(APPEND built_in "  };\n  return profiles;\n}\n\n}  // namespace blaslift\n")
+# A site's own are found from the libraries' folder: an installation can be moved.
+set(site_profiles ${CMAKE_INSTALL_FULL_DATADIR}/blaslift/profiles)
+if(NOT IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR} AND NOT IS_ABSOLUTE ${CMAKE_INSTALL_DATADIR})
+  file(RELATIVE_PATH site_profiles /${CMAKE_INSTALL_LIBDIR} /${CMAKE_INSTALL_DATADIR}/blaslift/profiles)
+endif()
+string(APPEND built_in "  };\n  return profiles;\n}\n
+std::string_view site_profiles_from_libraries() { return R\"profile(${site_profiles})profile\"; }\n
+}  // namespace blaslift\n")
 file(CONFIGURE OUTPUT built_in_profiles.cpp CONTENT "@built_in@" @ONLY)
 target_sources(blaslift_core PRIVATE ${PROJECT_BINARY_DIR}/built_in_profiles.cpp)

@@ -12,4 +12,7 @@ struct BuiltInProfile {
 
 std::span<const BuiltInProfile> built_in_profiles();
 
+/// The folder of profiles for all users of an installation, as seen from that of its libraries: "../share/...".
+std::string_view site_profiles_from_libraries();
+
 }  // namespace blaslift

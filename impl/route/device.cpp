@@ -48,16 +48,10 @@ bool has_loaded_cuda() {
              nullptr) != 0;
 }
 
-Profile profile_for(const char* device_class, const char* device_name, const char* library, const Options& options,
-                    std::string& warnings) {
+Profile profile_for(const char* device_class, const std::string& libraries, const char* device_name,
+                    const char* library, const Options& options, std::string& warnings) {
   Profile profile = built_in_profile(device_class);
-  const bool named = !options.profile.empty();
-  const std::string path = named ? options.profile : default_profile_path(device_name, library);
-  std::string problem;
-  if (!path.empty() && !read_profile(path, profile, problem) && named)
-    warnings += "blaslift: BLASLIFT_PROFILE=" + shown(path) + " cannot be read: ignored\n";
-  if (!problem.empty())
-    warnings += "blaslift: " + shown(path) + ": not understood and ignored: " + shown(problem) + "\n";
+  (void)find_rates(options.profile, libraries, device_name, library, profile, warnings);
   return profile;
 }
 
@@ -208,7 +202,9 @@ Backend* open_module(const std::string& directory, const char* name, const OpenR
 Device::Device(const Options& options, int number, Idle idle, void* idle_context)
     : options_(options), number_(number), idle_(idle), idle_context_(idle_context) {
   const bool host = options.backend == BackendChoice::host;
-  profile_[0] = profile_[1] = profile_for(host ? "host" : "sm_90", host ? "host" : "default", "", options, warnings_);
+  // Where the library lies, the loader says, whose locks a forked child may lack: that is asked in open().
+  profile_[0] = profile_[1] =
+      profile_for(host ? "host" : "sm_90", {}, host ? "host" : "default", "", options, warnings_);
   for (int i = 0; i < 2; ++i) make_estimators(profile_[i], options.estimator, estimators_[i]);
   // Its libraries obey variables of their own, some of which name libraries and files (CUDA_INJECTION64_PATH,
   // NVTX_INJECTION64_PATH, CUDA_CACHE_PATH ...).
@@ -263,7 +259,7 @@ Backend* Device::open() {
   }
   const DeviceFacts& facts = backend_->facts();
   std::string warnings;
-  profile_[1] = profile_for(facts.profile, facts.name, facts.algorithms, options_, warnings);
+  profile_[1] = profile_for(facts.profile, own_directory(), facts.name, facts.algorithms, options_, warnings);
   make_estimators(profile_[1], options_.estimator, estimators_[1]);
   const std::vector<Preference> preferences = preferences_for(profile_[1], facts.algorithms);
   backend_->prefer(preferences.data(), static_cast<int>(preferences.size()));

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "compat/environment.hpp"
+#include "compat/shown.hpp"
 #include "impl/core/hash.hpp"
 #include "impl/core/regular_file.hpp"
 #include "impl/core/text.hpp"
@@ -228,14 +229,15 @@ Profile built_in_profile(const char* device_class) {
   return profile;
 }
 
-bool read_profile(const std::string& path, Profile& profile, std::string& problem) {
+ProfileRead read_profile(const std::string& path, Profile& profile, std::string& problem) {
   const RegularFile file(path);
-  if (!file || file.size() > most_profile_bytes) return false;
-  read_profile_text(file.text(most_profile_bytes), profile, problem);
-  return true;
+  if (!file || file.size() > most_profile_bytes) return ProfileRead::failed;
+  const bool used = read_profile_text(file.text(most_profile_bytes), profile, problem);
+  return used ? ProfileRead::used : ProfileRead::unused;
 }
 
-void read_profile_text(std::string_view text, Profile& profile, std::string& problem) {
+bool read_profile_text(std::string_view text, Profile& profile, std::string& problem) {
+  bool used = false;
   int leaf_rates[precision_count][transposes_count] = {};
   const auto take_rate = [&](const Rate& rate) {
     if (rate.place < key_count) {
@@ -262,24 +264,30 @@ void read_profile_text(std::string_view text, Profile& profile, std::string& pro
   if (const std::string_view version = other_version(text); !version.empty()) {
     not_understood(version);
     problem += " (another version's form: nothing in the file is used)";
-    return;
+    return false;
   }
   while (!text.empty()) {
     const std::string_view line = next_line(text);
     if (!is_rate(line) || is_version(line)) continue;
-    if (const std::optional<Rate> rate = read_rate(line); rate && take_rate(*rate)) continue;
+    if (const std::optional<Rate> rate = read_rate(line); rate && take_rate(*rate)) {
+      used = true;
+      continue;
+    }
     constexpr std::size_t most_algorithms = 4096;
     if (const std::optional<TunedProduct> tuned = read_tuned(line);
         tuned && profile.algorithms.size() < most_algorithms) {
       take(profile.algorithms, *tuned);
+      used = true;
       continue;
     }
     if (const std::optional<SectionLine> understood = read_section(line)) {
       take(profile.sections, *understood);
+      used = true;
       continue;
     }
     not_understood(line);
   }
+  return used;
 }
 
 std::string to_text(const Profile& profile) {
@@ -360,19 +368,57 @@ std::vector<Preference> preferences_for(const Profile& profile, std::string_view
   return preferences;
 }
 
+std::string profile_name(const char* device_name, const char* library) {
+  std::string name;
+  const auto add = [&name](const char* word) {
+    for (const char* c = word; *c; ++c) name += std::isalnum(static_cast<unsigned char>(*c)) ? *c : '-';
+    name += '.';
+  };
+  add(device_name);
+  if (*library) add(library);
+  return name + "profile";
+}
+
 std::string default_profile_path(const char* device_name, const char* library) {
   const char* cache = variable("XDG_CACHE_HOME");
   const char* home = variable("HOME");
   std::string path = cache && *cache == '/' ? cache : home && *home ? std::string(home) + "/.cache" : "";
   if (path.empty()) return path;
-  path += "/blaslift/";
-  const auto add = [&path](const char* name) {
-    for (const char* c = name; *c; ++c) path += std::isalnum(static_cast<unsigned char>(*c)) ? *c : '-';
-    path += '.';
+  return path + "/blaslift/" + profile_name(device_name, library);
+}
+
+std::string site_profiles(const std::string& libraries) {
+  const std::string_view from_there = site_profiles_from_libraries();
+  return (from_there.starts_with('/') ? std::string() : libraries + "/") + std::string(from_there);
+}
+
+RatesFile find_rates(const std::string& named, const std::string& libraries, const char* device_name,
+                     const char* library, Profile& profile, std::string& warnings) {
+  RatesFile found;
+  const auto read = [&](const std::string& path) {
+    std::string problem;
+    const ProfileRead result = read_profile(path, profile, problem);
+    if (!problem.empty())
+      warnings += "blaslift: " + shown(path) + ": not understood and ignored: " + shown(problem) + "\n";
+    if (result == ProfileRead::used) found.used = path;
+    if (result == ProfileRead::unused && found.unused.empty()) {
+      found.unused = path;
+      found.why = problem.empty() ? "there is nothing in it" : "nothing in it is understood";
+    }
+    return result;
   };
-  add(device_name);
-  if (*library) add(library);
-  return path + "profile";
+  if (!named.empty()) {
+    if (read(named) == ProfileRead::failed) {
+      warnings += "blaslift: BLASLIFT_PROFILE=" + shown(named) + " cannot be read: ignored\n";
+      found.unused = named;
+      found.why = "it cannot be read";
+    }
+    return found;
+  }
+  const std::string own = default_profile_path(device_name, library);
+  if ((own.empty() || read(own) != ProfileRead::used) && !libraries.empty())
+    read(site_profiles(libraries) + "/" + profile_name(device_name, library));
+  return found;
 }
 
 }  // namespace blaslift

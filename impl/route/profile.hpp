@@ -65,11 +65,13 @@ inline constexpr std::size_t most_profile_bytes = std::size_t{1} << 20;
 /// Overrides rates from a file of lines "in_rate 5e10" (see to_text for the keys; # starts a comment).  A file that has
 /// leaf rates of a precision has all of them; algorithms and families' lines are added to those that are there, or
 /// replace them.
-/// @return whether the file could be read; `problem` names the first line not understood, which is ignored.
-bool read_profile(const std::string& path, Profile& profile, std::string& problem);
+/// @return what became of the file; `problem` names the first line not understood, which is ignored.
+enum class ProfileRead { failed, unused, used };
+ProfileRead read_profile(const std::string& path, Profile& profile, std::string& problem);
 
 /// The same from a file's text.
-void read_profile_text(std::string_view text, Profile& profile, std::string& problem);
+/// @return whether anything of it holds
+bool read_profile_text(std::string_view text, Profile& profile, std::string& problem);
 
 /// The profile in the file's own format.
 std::string to_text(const Profile& profile);
@@ -98,9 +100,29 @@ std::string with_lines(std::string_view text, const std::vector<ProfileLine>& li
 /// What a device with this library is to be told.
 std::vector<Preference> preferences_for(const Profile& profile, std::string_view library);
 
-/// Where a device's profile is kept: $XDG_CACHE_HOME/blaslift/NAME.LIBRARY.profile, or under ~/.cache.  Rates and
-/// algorithms are a library's as much as a device's.  Empty without a home.
+/// A device's profile by its name, NAME.LIBRARY.profile: rates and algorithms are a library's as much as a device's.
 /// @param library  DeviceFacts::algorithms: empty if the device has none that matters, which leaves it out
+std::string profile_name(const char* device_name, const char* library);
+
+/// Where it is kept: in $XDG_CACHE_HOME/blaslift, or under ~/.cache.  Empty without a home.
 std::string default_profile_path(const char* device_name, const char* library);
+
+/// Where the profiles are that hold for all users of an installation: share/blaslift/profiles beside its libraries'
+/// folder; under the same names.
+std::string site_profiles(const std::string& libraries);
+
+/// Where rates come from.
+struct RatesFile {
+  std::string used;         ///< empty: they are built in
+  std::string unused, why;  ///< a file that was to be read, and of which nothing holds
+};
+
+/// Overrides a device's rates from the file that is named, whatever it holds; if none is, from the device's profile as
+/// above, or else, if nothing of that holds, from that of all users.
+/// @param named      may be empty
+/// @param libraries  folder of the installation's libraries; empty: does not look for a profile of all users
+/// @param warnings   sentences for the user, a line each
+RatesFile find_rates(const std::string& named, const std::string& libraries, const char* device_name,
+                     const char* library, Profile& profile, std::string& warnings);
 
 }  // namespace blaslift

@@ -536,6 +536,34 @@ def profile_file(t):
     assert "not understood and ignored: nonsense" in done.stderr, done.stderr
 
 
+def profile_unused(t):
+    """A file of which nothing is used is named, with the reason, and rates are said to be the built-in ones."""
+    cache(t)
+    for text, warning, why in ((None, "blaslift: BLASLIFT_PROFILE=@ cannot be read: ignored\n", "it cannot be read"),
+                               ("profile 999\nin_rate 1e9\n", "blaslift: @: not understood and ignored: profile 999 (another version's "
+                                "form: nothing in the file is used)\n", "nothing in it is understood"),
+                               ("nonsense\n", "blaslift: @: not understood and ignored: nonsense\n", "nothing in it is understood"),
+                               ("# nothing\n", "", "there is nothing in it")):
+        path = t.path("rates")
+        if text is None:
+            path = "/nowhere/rates"
+        else:
+            with open(path, "w") as f:
+                f.write(text)
+        expected = warning.replace("@", path)
+        for arguments, environment in (["--profile", path], {}), ([], {"BLASLIFT_PROFILE": path}):
+            done = t.run("info", *arguments, "--backend", "host", env=os.environ | environment)
+            equal((done.returncode, done.stderr), (0, expected))
+            assert f"\nprofile (built in for host; {path} is not used: {why})\n" in done.stdout, done.stdout
+            equal(t.run("info", *arguments, "--backend", "host", "--profile-only", env=os.environ | environment).stderr, expected)
+        equal(t.run("run", "-q", *HOST, "--profile", path, t.program, "exit", "0").stderr, expected)
+        measured = t.run("measure", "--profile", path, t.program, "exit", "0").stderr
+        equal([line for line in measured.splitlines(True) if path in line], [expected] * bool(expected))
+    with open(path, "w") as f:
+        f.write("in_rate 1e9\nnonsense\n")
+    assert f"\nprofile (from {path})\n" in t.run("info", "--backend", "host", "--profile", path).stdout
+
+
 NOISE = ["--noise", "1000"]  # the machine may be busy with other things
 QUICK = ["--backend", "host", "--seconds", "0.001", *NOISE]
 
@@ -573,6 +601,11 @@ def tune(t):
     equal(lines_of(profile)[0], "profile 1")
     for line in lines_of(profile)[1:]:
         assert f"\n{line}\n" in f"\n{shown.stdout}", (line, shown.stdout)
+    # A folder gets a file of the same name.
+    for output in (t.path("all users") + "/", t.path("all users")):
+        elsewhere = t.run("tune", *QUICK, "--precisions", "s", "--sizes", "32", "--output", output)
+        equal((elsewhere.returncode, os.listdir(t.path("all users"))), (0, [os.path.basename(profile)]))
+        assert f"written to {t.path('all users')}/{os.path.basename(profile)}, which BLASLIFT_PROFILE has to name" in elsewhere.stdout, elsewhere
     # The library reads it, too: it says what it does not understand of it.
     run = t.run("run", "-q", *HOST, t.program, "exit", "0")
     equal((run.returncode, run.stderr), (0, ""))

@@ -39,20 +39,37 @@ void print_library(const char* soname, Symbol symbol, const Options& options) {
   }
 }
 
-/// Files of the same device in the same folder.
-std::vector<std::string> profiles_with_other_libraries(const char* device_name, const std::string& used) {
-  namespace fs = std::filesystem;
-  const fs::path alone = default_profile_path(device_name, "");
-  const std::string start = alone.stem().string() + ".";
+namespace fs = std::filesystem;
+
+/// As people would write it: profiles of all users are found by "..".
+std::string plain(const std::string& path) { return fs::path(path).lexically_normal().string(); }
+
+/// Files of the same device where profiles are looked for.
+std::vector<std::string> profiles_with_other_libraries(const DeviceFacts& facts, const std::string& site) {
+  const fs::path alone = profile_name(facts.name, "");
+  const std::string start = alone.stem().string() + ".", own = profile_name(facts.name, facts.algorithms);
   std::vector<std::string> found;
   std::error_code error;
-  for (const fs::directory_entry& file : fs::directory_iterator(alone.parent_path(), error)) {
-    const fs::path& path = file.path();
-    if (path.extension() == alone.extension() && path.filename().string().starts_with(start) && path != used)
-      found.push_back(path.string());
-  }
+  for (const std::string& folder : {fs::path(default_profile_path(facts.name, "")).parent_path().string(), site})
+    for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
+      const fs::path& path = file.path();
+      const std::string name = path.filename().string();
+      if (path.extension() == alone.extension() && name.starts_with(start) && name != own)
+        found.push_back(path.string());
+    }
   std::sort(found.begin(), found.end());
   return found;
+}
+
+void print_source(const RatesFile& file, const DeviceFacts* facts, const std::string& site) {
+  const std::string unused =
+      file.unused.empty() ? std::string() : "; " + plain(file.unused) + " is not used: " + file.why;
+  std::printf("\nprofile (%s%s%s)\n", file.used.empty() ? "built in for " : "from ",
+              !file.used.empty() ? shown(plain(file.used)).c_str()
+              : facts            ? facts->profile
+                                 : "sm_90, until a GPU is seen",
+              shown(unused).c_str());
+  std::printf("  where a profile for all users is looked for: %s\n", shown(site).c_str());
 }
 
 void print_symbols() {
@@ -69,19 +86,19 @@ void print_info(const Options& options, bool profile_only) {
   const Opened opened = open_backend(options);
   const DeviceFacts* facts = opened.backend ? &opened.backend->facts() : nullptr;
   Profile profile = built_in_profile(facts ? facts->profile : "sm_90");
-  const std::string path = !options.profile.empty() ? options.profile
-                           : facts                  ? default_profile_path(facts->name, facts->algorithms)
-                                                    : std::string();
-  std::string problem;
-  const bool read = !path.empty() && read_profile(path, profile, problem);
-  if (!problem.empty())
-    std::fprintf(stderr, "blaslift: %s: not understood and ignored: %s\n", shown(path).c_str(), shown(problem).c_str());
+  const std::string libraries = library_directory(), site = plain(site_profiles(libraries));
+  RatesFile file;
+  std::string warnings;
+  if (facts || !options.profile.empty())
+    file = find_rates(options.profile, libraries, facts ? facts->name : "", facts ? facts->algorithms : "", profile,
+                      warnings);
+  std::fputs(warnings.c_str(), stderr);
   if (profile_only) {
     std::printf("%s", shown_lines(to_text(profile)).c_str());
     return;
   }
 
-  std::printf("blaslift %s, %s/libblaslift.so\n\n", BLASLIFT_VERSION, shown(library_directory()).c_str());
+  std::printf("blaslift %s, %s/libblaslift.so\n\n", BLASLIFT_VERSION, shown(libraries).c_str());
   if (facts)
     std::printf("device: %s%s%s, %.1f GB usable\n", facts->name, *facts->driver ? ", " : "", facts->driver,
                 static_cast<double>(facts->memory) * 1e-9);
@@ -99,10 +116,7 @@ void print_info(const Options& options, bool profile_only) {
   std::printf("  ");
   print_library("liblapack.so.3", Symbol::dgeqrf_, options);
 
-  std::printf("\nprofile (%s%s)\n", read ? "from " : "built in for ",
-              read    ? shown(path).c_str()
-              : facts ? facts->profile
-                      : "sm_90, until a GPU is seen");
+  print_source(file, facts, site);
   const auto rate = [&profile](Precision p) { return profile.gemm_rate[static_cast<int>(p)] * 1e-12; };
   std::printf("  large products, TFLOP/s: s %.3g, d %.3g, c %.3g, z %.3g\n", rate(Precision::s), rate(Precision::d),
               rate(Precision::c), rate(Precision::z));
@@ -110,7 +124,7 @@ void print_info(const Options& options, bool profile_only) {
               profile.out_rate * 1e-9, profile.startup_seconds);
   std::printf("  all of it: blaslift info --profile-only\n");
   if (facts && *facts->algorithms)
-    for (const std::string& other : profiles_with_other_libraries(facts->name, path))
+    for (const std::string& other : profiles_with_other_libraries(*facts, site))
       std::printf("not used, measured with another library than %s: %s\n", facts->algorithms, shown(other).c_str());
 
   if (!profile.algorithms.empty()) {

@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <thread>
+#include <tuple>
 
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/built_in_profiles.hpp"
@@ -38,7 +41,7 @@ struct Read {
 Read read(const std::string& text) {
   const Directory directory;
   Read r{false, built_in_profile("sm_80"), ""};
-  r.opened = read_profile(directory.file("rates", text), r.profile, r.problem);
+  r.opened = read_profile(directory.file("rates", text), r.profile, r.problem) != ProfileRead::failed;
   return r;
 }
 
@@ -201,7 +204,7 @@ TEST(Profile, LeafRatesAreListsByPrecision) {
   Profile other = r.profile;
   std::string problem;
   const Directory directory;
-  EXPECT_TRUE(read_profile(directory.file("rates", "dgemm_leaf_rate 2048 4e13\n"), other, problem));
+  EXPECT_EQ(read_profile(directory.file("rates", "dgemm_leaf_rate 2048 4e13\n"), other, problem), ProfileRead::used);
   EXPECT_EQ(other.leaf_rate[1][0][0].size, 2048);
   EXPECT_EQ(other.leaf_rate[1][0][1].size, 0);
   EXPECT_EQ(other.leaf_rate[0][0][0].size, 300);
@@ -598,8 +601,8 @@ TEST(Profile, SymvRulesAreReplacedByWhatTheyAreFor) {
 TEST(Profile, AMissingFileChangesNothing) {
   Profile p = built_in_profile("sm_90");
   std::string problem;
-  EXPECT_FALSE(read_profile("/nowhere/rates", p, problem));
-  EXPECT_FALSE(read_profile("/", p, problem));
+  EXPECT_EQ(read_profile("/nowhere/rates", p, problem), ProfileRead::failed);
+  EXPECT_EQ(read_profile("/", p, problem), ProfileRead::failed);
   EXPECT_EQ(problem, "");
   EXPECT_EQ(numbers(p), numbers(built_in_profile("sm_90")));
 }
@@ -630,6 +633,37 @@ TEST(Profile, LiesUnderTheXdgCache) {
     const Variable homeless("HOME", nullptr);
     EXPECT_EQ(default_profile_path("host", ""), "");
   }
+}
+
+/// One's own before all users'; a file of which nothing holds is as none; what is named is alone.
+TEST(Profile, OfAllUsersHoldsForWhoHasNone) {
+  namespace fs = std::filesystem;
+  const Directory directory;
+  const Variable cache("XDG_CACHE_HOME", directory.path().c_str());
+  const std::string libraries = (directory.path() / "prefix/lib").string(), site = site_profiles(libraries);
+  const fs::path own = default_profile_path("host", ""), sites = fs::path(site) / "host.profile";
+  for (const fs::path& path : {fs::path(libraries), own.parent_path(), fs::path(site).lexically_normal()})
+    fs::create_directories(path);
+  const auto write = [](const fs::path& path, const char* text) { std::ofstream(path) << text; };
+  std::string warnings;
+  const auto find = [&](const std::string& named, const std::string& folder) {
+    Profile p = built_in_profile("host");
+    warnings.clear();
+    const RatesFile file = find_rates(named, folder, "host", "", p, warnings);
+    return std::tuple(file.used, file.unused, p.in_rate);
+  };
+  const double built_in = built_in_profile("host").in_rate;
+  EXPECT_EQ(find("", libraries), std::tuple("", "", built_in));
+  write(sites, "in_rate 3\n");
+  EXPECT_EQ(find("", libraries), std::tuple(sites.string(), "", 3));
+  EXPECT_EQ(find("", ""), std::tuple("", "", built_in));
+  write(own, "profile 999\n");
+  EXPECT_EQ(find("", libraries), std::tuple(sites.string(), own.string(), 3));
+  EXPECT_NE(warnings.find("another version's form"), std::string::npos);
+  write(own, "in_rate 4\n");
+  EXPECT_EQ(find("", libraries), std::tuple(own.string(), "", 4));
+  EXPECT_EQ(find("/nowhere/rates", libraries), std::tuple("", "/nowhere/rates", built_in));
+  EXPECT_EQ(warnings, "blaslift: BLASLIFT_PROFILE=/nowhere/rates cannot be read: ignored\n");
 }
 
 }  // namespace

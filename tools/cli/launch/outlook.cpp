@@ -13,6 +13,7 @@
 #include "impl/core/options.hpp"
 #include "impl/residency/tracker.hpp"
 #include "impl/route/device.hpp"
+#include "tools/cli/launch/launch.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -77,16 +78,24 @@ constexpr const char* host_name = "host backend: the plans on the CPU";
 std::string profile_of(const Options& options, const std::string& device) {
   std::error_code error;
   if (!options.profile.empty()) return "rates from " + shown(options.profile);
-  const fs::path plain = default_profile_path(device.c_str(), "");
-  if (plain.empty() || device.empty()) return "built-in rates";
-  if (options.backend == BackendChoice::host)
-    return fs::exists(plain, error) ? "rates from " + shown(plain.string()) : "built-in rates";
+  if (device.empty()) return "built-in rates";
+  const fs::path plain = profile_name(device.c_str(), "");
+  const fs::path folders[] = {fs::path(default_profile_path(device.c_str(), "")).parent_path(),
+                              fs::weakly_canonical(site_profiles(library_directory()), error)};
   const std::string start = plain.stem().string() + '.';
-  fs::directory_iterator entry(plain.parent_path(), error);
-  for (; !error && entry != fs::directory_iterator(); entry.increment(error))
-    if (const fs::path& path = entry->path();
-        path.extension() == plain.extension() && path != plain && path.filename().string().starts_with(start))
-      return "rates that blaslift tune measured, if with this version of cuBLAS";
+  for (const fs::path& folder : folders) {
+    if (folder.empty()) continue;
+    if (options.backend == BackendChoice::host) {
+      if (fs::exists(folder / plain, error)) return "rates from " + shown((folder / plain).string());
+      continue;
+    }
+    fs::directory_iterator entry(folder, error);
+    for (; !error && entry != fs::directory_iterator(); entry.increment(error))
+      if (const fs::path path = entry->path().filename();
+          path.extension() == plain.extension() && path != plain && path.string().starts_with(start))
+        return "rates that blaslift tune measured, if with this version of cuBLAS";
+  }
+  if (options.backend == BackendChoice::host) return "built-in rates";
   return "built-in rates: blaslift tune would measure this GPU's";
 }
 

@@ -166,8 +166,9 @@ MeasuringRates rates_of(const Variables& variables) {
   MeasuringRates rates{built_in_profile(host ? "host" : "sm_90"),
                        host ? "the host backend's built-in rates" : "an H100's built-in rates"};
   if (const std::string file = value("BLASLIFT_PROFILE"); !file.empty()) {
-    std::string problem;
-    if (read_profile(file, rates.profile, problem)) rates.name = "the rates in " + shown(file);
+    std::string warnings;  // the library has them
+    if (const RatesFile found = find_rates(file, {}, "", "", rates.profile, warnings); !found.used.empty())
+      rates.name = "the rates in " + shown(file);
   }
   return rates;
 }

@@ -18,6 +18,7 @@
 #include "impl/core/new_file.hpp"
 #include "impl/core/regular_file.hpp"
 #include "impl/route/profile.hpp"
+#include "tools/cli/launch/launch.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -44,6 +45,9 @@ std::string todays_comment(const DeviceFacts& facts) {
 
 ProfileFile::ProfileFile(const DeviceFacts& facts, const std::string& output)
     : facts_(facts), own_(default_profile_path(facts.name, facts.algorithms)), named_(output.empty() ? own_ : output) {
+  std::error_code none;
+  if (named_.ends_with('/') || fs::is_directory(named_, none))
+    named_ = fs::path(named_) / profile_name(facts.name, facts.algorithms);
   if (named_.empty())
     throw std::runtime_error("neither XDG_CACHE_HOME nor HOME says where the profile belongs: say it with --output");
   std::error_code error;
@@ -84,7 +88,12 @@ void ProfileFile::replace(const std::string& text) const {
 
 void ProfileFile::print_where(const Options& options) const {
   std::printf("\nwritten to %s", shown(path_.string()).c_str());
-  if (fs::path(own_) != fs::path(named_))
+  std::error_code error;
+  const fs::path sites =
+      fs::weakly_canonical(site_profiles(library_directory()), error) / profile_name(facts_.name, facts_.algorithms);
+  if (path_ == sites && fs::path(own_) != fs::path(named_))
+    std::printf(", where the library looks for it for users without one of their own\n");
+  else if (fs::path(own_) != fs::path(named_))
     std::printf(", which BLASLIFT_PROFILE has to name\n");
   else if (!options.profile.empty() && options.profile != own_)
     std::printf(", but BLASLIFT_PROFILE names %s\n", shown(options.profile).c_str());

@@ -11,7 +11,8 @@ namespace blaslift::cli {
 /// Throws std::runtime_error wherever the file cannot be what it is to be.
 class ProfileFile {
  public:
-  /// @param output  empty: where the library looks for this device's profile
+  /// @param output  empty: where the library looks for this device's profile; a folder, which is or ends in a slash:
+  ///                the file in it that bears this device's and its library's names
   ProfileFile(const DeviceFacts& facts, const std::string& output);
 
   const std::filesystem::path& path() const { return path_; }

@@ -203,7 +203,8 @@ void add_how(Command& command, TuneOptions& given) {
       .flag("--quick", given.quick,
             "gemm: fewer sizes, no algorithms without --leaves, and a fifth of the time; symv: fewer blockings, and a "
             "fifth of the time; qr: by the model alone, without timing all widths; lapack: without the largest orders")
-      .option("--output", "FILE", given.output, "the profile (default: this device's under the XDG cache)")
+      .option("--output", "FILE", given.output,
+              "the profile, or a folder that is to have it (default: this device's under the XDG cache)")
       .flag("--dry-run", given.dry_run, "say what would be measured")
       .flag("-q,--quiet", given.quiet, "no progress, no summary");
 }
