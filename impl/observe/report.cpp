@@ -44,6 +44,29 @@ std::string utc(std::uint64_t ns) {
   return text;
 }
 
+std::uint64_t monotonic_ns() {
+  timespec t{};
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return static_cast<std::uint64_t>(t.tv_sec) * 1000000000u + static_cast<std::uint64_t>(t.tv_nsec);
+}
+
+/// When the library came into this process, as a rule with its program.
+std::uint64_t loaded_ns;
+pid_t loaded_into;
+[[gnu::constructor]] void note_loading() {
+  loaded_ns = monotonic_ns();
+  loaded_into = getpid();
+}
+
+/// How long a process took: until now, of this one; of one that has gone, from its first call to its last large one,
+/// since nobody has seen more.  A forked child begins with its first call.
+double seconds_of(const Counters& c) {
+  const bool mine = c.pid == getpid();
+  const std::uint64_t began = mine && c.pid == loaded_into ? loaded_ns : c.now_ns,
+                      end = mine ? monotonic_ns() : c.last_ns.load(std::memory_order_relaxed);
+  return end > began ? 1e-9 * static_cast<double>(end - began) : 0;
+}
+
 void add_once(std::vector<std::string>& list, const char* text) {
   if (*text && std::find(list.begin(), list.end(), text) == list.end()) list.emplace_back(text);
 }
@@ -313,7 +336,8 @@ std::string to_json(const Summary& s, const Counters* one) {
     summary.add("pid", one->pid)
         .add("host", one->host.get())
         .add("uid", one->user)
-        .add("first_call", utc(one->started_ns));
+        .add("first_call", utc(one->started_ns))
+        .add("seconds", JsonNumber{seconds_of(*one), 6});
     for (const auto& [key, text] : {std::pair("job", one->job.get()), std::pair("rank", one->rank.get())})
       if (*text) summary.add(key, text);
     if (!one->reported.load(std::memory_order_relaxed)) summary.add("cut_short", true);

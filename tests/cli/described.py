@@ -103,9 +103,9 @@ def completion_bash(t):
     equal(complete("run", "--report", "=", "s"), {"stderr"})
     equal(complete("run", "--report", "="), {"off", "stderr", "a file", "a folder"})
     equal(complete("run", "-q", "--json", "a"), {"a file", "a folder"})
-    for words in (("replay",), ("replay", "-q"), *(("verify", option) for option in ("--subject", "--oracle", "--json"))):
+    for words in (("replay",), ("replay", "-q"), ("report",), ("report", "--json", "x"), *(("verify", option) for option in ("--subject", "--oracle", "--json"))):
         equal(complete(*words, ""), {"a file", "a folder"})
-    for words in (("report",), ("report", "--json", "x"), ("run", "--trace"), ("run", "--verify-dump"), ("verify", "--dump")):
+    for words in (("run", "--trace"), ("run", "--verify-dump"), ("verify", "--dump")):
         equal(complete(*words, ""), {"a folder"})
     equal(complete("replay", "a file", ""), set())  # it takes one
     assert "printenv" in complete("report", "-q", "--", "printen")
@@ -163,9 +163,9 @@ def completion_zsh(t):
     with open(os.path.join(here, "kept-call"), "w"):
         pass
     # Of the two, where a file is meant, both; where a directory is, that one, so the line goes on with it.
-    for words in ("replay", "verify --subject", "verify --oracle", "run --json"):
+    for words in ("replay", "report", "verify --subject", "verify --oracle", "run --json"):
         complete(f"blaslift {words} {here}/kept-", {"kept-call", "kept-folder"})
-    for words in ("report", "run --trace", "verify --dump"):
+    for words in ("run --trace", "verify --dump"):
         complete(f"blaslift {words} {here}/kept-", {"here/kept-folder"})
     complete("blaslift report -- printen", {"printenv"})
 
@@ -196,9 +196,9 @@ def completion_fish(t):
     with open(os.path.join(here, "kept-call"), "w"):
         pass
     both = {f"{here}/kept-call", f"{here}/kept-folder/"}
-    for words in ("replay", "verify --subject", "verify --oracle", "run --json"):
+    for words in ("replay", "report", "verify --subject", "verify --oracle", "run --json"):
         equal((words, complete(f"blaslift {words} {here}/kept-")), (words, both))
-    for words in ("report", "run --trace", "verify --dump"):
+    for words in ("run --trace", "verify --dump"):
         equal((words, complete(f"blaslift {words} {here}/kept-")), (words, {f"{here}/kept-folder/"}))
 
 

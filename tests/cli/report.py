@@ -334,6 +334,50 @@ LOOK = """(() => {
 })()"""
 
 
+def report_lines(t):
+    """Lines of many processes, of several files, are added up by program and user; what is no line is said."""
+    report = t.path("calls.jsonl")
+    for how, status in ((["mix"], STATUS), (["mix"], STATUS)):
+        t.run("run", "-q", *HOST, "--report", report, "--json", t.path("run.json"), "--", t.program, *how, status=status)
+    lines = [json.loads(line) for line in open(report)]
+    table = t.run("report", report, "--json", t.path("sums.json"))
+    equal(table.stderr, "")
+    [program] = t.json("sums.json")["programs"]
+    equal((program["command"], program["processes"]), (lines[0]["command"], 2))
+    close(program["seconds"], sum(line["seconds"] for line in lines))
+    for sum_of in ("device_seconds", "cpu_seconds", "routed"):
+        close(program[sum_of], sum(r[sum_of] for line in lines for r in line["routines"].values()))
+    close(program["saved_seconds"], sum(r["saved_seconds"] for line in lines for r in line["routines"].values())
+          - sum(line["opening_seconds"] for line in lines))
+    equal(program["stayed"], sum(sum(r["stayed"].values()) for line in lines for r in line["routines"].values()))
+    head, row = table.stdout.splitlines()[:2]
+    equal(head.split(), "command user processes ran on GPU saved on CPU why on the CPU".split())
+    equal(row.split()[:3], [lines[0]["command"], program["user"], "2"])
+    assert row.endswith(program["first_reason"]), (row, program)
+    # Of others' programs, of somebody whom the system does not know; a summary of a whole run; the reason is that of most
+    # of the time, and a query only where there is no other.
+    routine = {"routed": 1, "device_seconds": 2.0, "saved_seconds": 40.5, "cpu_seconds": 3.0,
+               "stayed": {"too small": 9, "workspace query": 99, "no room": 1}, "stayed_seconds": {"no room": 2.5, "too small": 0.5}}
+    other = {"command": "so\x1blver", "uid": 3999999999, "seconds": 7.5, "opening_seconds": 0.5, "cut_short": True, "routines": {"dgemm": routine}}
+    query = other | {"command": "asks", "routines": {"dgesdd": {"stayed": {"workspace query": 1}}}, "uid": 3999999999}
+    with open(t.path("others.jsonl"), "w") as f:
+        f.write(json.dumps(other) + "\n\n" + json.dumps(query) + "\nnonsense\n{\"routines\": 3}\n{\"pid\": 1\n")
+    table = t.run("report", report, t.path("others.jsonl"), t.path("run.json"), "--json", t.path("sums.json"))
+    assert "\x1b" not in table.stdout and "others.jsonl: left out 3 lines: not understood" in table.stdout, table.stdout
+    assert "2 processes were cut short" in table.stdout and re.search(r"^all  .* 5 ", table.stdout, re.M), table.stdout
+    assert re.search(r"^so\\x1blver +3999999999 +1 +7.50 s +2.00 s +40.0 s +3.00 s +no room$", table.stdout, re.M), table.stdout
+    programs = {p["command"]: p for p in t.json("sums.json")["programs"]}
+    equal(list(programs)[0], "so\x1blver")
+    equal((programs["asks"]["first_reason"], programs[lines[0]["command"]]["processes"]), ("workspace query", 3))
+    assert programs[lines[0]["command"]]["seconds"] > sum(line["seconds"] for line in lines)
+    equal(t.run("report", "-q", report).stdout, "")
+    for arguments in ([report, "--html", t.path("page.html")], [report, "--timeline", "-"], [report, t.scratch], [report, "--", t.program]):
+        done = t.run("report", *arguments, status=125)
+        assert "--help" in done.stderr and not done.stdout, done
+    done = t.run("report", t.program, status=125)
+    assert "no recording, and no lines of BLASLIFT_REPORT" in done.stderr and f"blaslift report -- {t.program}" in done.stderr, done
+
+
 def report_fails(t):
     """What is no recording is said so; a trace that cannot be written leaves the program alone."""
     with open(t.path("file"), "w") as f:

@@ -165,6 +165,8 @@ def run_json(t):
     with open(t.path("run.json")) as f:
         summary = json.load(f)
     equal((summary["processes"], summary["backend"]), (1, "host"))
+    equal(summary["command"], os.path.basename(t.program))
+    assert summary["seconds"] > 0, summary
     dgemm = summary["routines"]["dgemm"]
     equal((dgemm["calls"], dgemm["routed"], dgemm["stayed"]), (1, 1, {}))
     equal((dgemm["bytes_in"], dgemm["bytes_out"]), (2 * 24 * 24 * 8, 24 * 24 * 8))
@@ -379,6 +381,7 @@ def run_report(t):
         equal(line.get("cut_short"), None if how == "exit" else True)
         started = datetime.datetime.fromisoformat(line["first_call"].replace("Z", "+00:00")).timestamp()
         assert before - 1 <= started <= time.time(), (before, started)
+        assert 0 < line["seconds"] <= time.time() - before, line
     equal(len(lines()), 3)
     # exec ends a program without its exit, and begins another.
     equal(t.run("run", *HOST, "--report", report, t.program, "exec", t.program).returncode, 0)

@@ -371,7 +371,8 @@ def wheel(t):
     version = call(venv + "/bin/blaslift", "--version")
     equal(call(venv + "/bin/python", "-m", "blaslift", "--version"), version)
     own = "import blaslift, sys; sys.stdout.write(blaslift.__version__ + '\\n' + blaslift.library())"
-    equal(call(venv + "/bin/python", "-c", own), version + os.path.realpath(package) + "/lib/libblaslift.so")
+    # What comes after a release says so; packages are named by the number.
+    equal(call(venv + "/bin/python", "-c", own), version.split("+")[0].strip() + "\n" + os.path.realpath(package) + "/lib/libblaslift.so")
     if t.has_cuda():
         needs = call("objdump", "-p", package + "/lib/libblaslift_cuda.so")
         major = re.search(r"libcublas\.so\.(\d+)", needs)[1]

@@ -30,6 +30,8 @@ std::unique_ptr<Counters> a_process(const char* device = "NVIDIA H100 80GB HBM3"
   c->pid = 4711;
   c->user = 1000;
   c->started_ns = 1795910735123456789;
+  c->now_ns = 2000000000;
+  c->last_ns = 5250000000;
   c->host.set("node-7");
   c->rank.set("3");
   c->reported = 1;
@@ -240,7 +242,7 @@ TEST(Json, HoldsTheCountersNumbers) {
   c->opening_ns = 500000000;
   const json j = json::parse(to_json(summary_of({c.get()}), c.get()));
   EXPECT_EQ(j, json::parse(R"({
-    "pid": 4711, "host": "node-7", "uid": 1000, "rank": "3", "first_call": "2026-11-29T00:05:35Z", "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
+    "pid": 4711, "host": "node-7", "uid": 1000, "rank": "3", "first_call": "2026-11-29T00:05:35Z", "seconds": 3.25, "command": "legacy_app", "library": "/usr/lib/libblas.so.3", "found_by": "the caller's own libraries",
     "integers": 64, "processes": 1, "backend": "cuda", "device": "NVIDIA H100 80GB HBM3",
     "driver": "CUDA 13.0, cuBLASLt 130001", "detail": "none", "residency": "on", "blind": "", "warning": "switch", "opening_seconds": 0.5,
     "routines": {

@@ -5,6 +5,7 @@
 
 #include "tools/cli/launch/commands.hpp"
 #include "tools/cli/launch/history.hpp"
+#include "tools/cli/launch/json_text.hpp"
 #include "tools/cli/launch/launch.hpp"
 #include "tools/cli/launch/outlook.hpp"
 #include "tools/cli/launch/verdict.hpp"
@@ -26,6 +27,14 @@ struct Run {
 std::string joined_tunables(std::string given) {
   while (given.ends_with(':')) given.pop_back();
   return given.empty() ? huge_pages : given + ':' + huge_pages;
+}
+
+/// The summary's object, with what ran before its members.
+std::string summary_text(const Finished& finished, const std::string& program) {
+  std::string text =
+      json_text(Json{{"command", program.substr(program.rfind('/') + 1)}, {"seconds", finished.wall_seconds}});
+  text.pop_back();
+  return text + ", " + to_json(finished.summary).substr(1) + '\n';
 }
 
 [[noreturn]] void run(const Run& how, const Words& program) {
@@ -56,7 +65,8 @@ std::string joined_tunables(std::string given) {
       text += "blaslift: the GPU was started with the program, as the last run of this command used it\n";
     std::fputs(text.c_str(), stderr);
   }
-  if (!how.json.empty()) write_file(how.json, to_json(finished.summary) + '\n');  // the exit status is the program's
+  if (!how.json.empty())
+    write_file(how.json, summary_text(finished, program.front()));  // the exit status is the program's
   end_like(finished.wait_status);
 }
 

@@ -210,6 +210,11 @@ Command& Command::argument(const char* name, const std::string& value, std::stri
   return *this;
 }
 
+Command& Command::arguments(const char* name, const std::string& value, Words& target, const std::string& help) {
+  node_->app->add_option(name, target, help)->type_name(value)->expected(0, -1);
+  return *this;
+}
+
 void Command::runs(std::function<int(const Words& program)> action) { node_->action = std::move(action); }
 
 Command::Facts Command::facts() const {

@@ -118,6 +118,8 @@ class Command {
   enum class Presence { optional, required, hidden };
   Command& argument(const char* name, const std::string& value, std::string& target, Presence presence,
                     const std::string& help, Check check = {});
+  /// All words that are no options; there may be none.
+  Command& arguments(const char* name, const std::string& value, Words& target, const std::string& help);
 
   /// What it does; returns the exit status.
   /// @param action  gets the program with its arguments, if the command takes one

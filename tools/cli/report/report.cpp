@@ -17,6 +17,7 @@
 #include "tools/cli/parser/variables.hpp"
 #include "tools/cli/report/analysis.hpp"
 #include "tools/cli/report/commands.hpp"
+#include "tools/cli/report/lines.hpp"
 #include "tools/cli/report/page.hpp"
 #include "tools/cli/report/report_text.hpp"
 #include "tools/cli/report/timeline.hpp"
@@ -73,30 +74,51 @@ namespace {
 
 struct Reporting {
   Report what;
+  Words paths;
   Variables variables;
 };
 
-int make_report(const Reporting& how, const Words& program) {
-  if (how.what.recording.empty() == program.empty())
-    throw UsageError("it takes either a recording or, after --, a program");
+/// Of files of lines, the table.
+int add_up(const Report& what, const Words& files) {
+  if (!what.html.empty() || !what.timeline.empty())
+    throw UsageError("--html and --timeline show a recording; of files of lines there is a table");
+  const ReportLines lines = read_lines(files);
+  write_to(what.json, [&](std::ostream& out) { out << to_json(lines); });
+  if (!what.quiet) std::fputs(lines_text(lines).c_str(), stdout);
+  return 0;
+}
+
+int make_report(Reporting& how, const Words& program) {
+  if (how.paths.empty() == program.empty())
+    throw UsageError("it takes either a recording, or files of BLASLIFT_REPORT's lines, or, after --, a program");
   if (program.empty() && !how.variables.empty())
     throw UsageError("these options are for running a program, which comes after --");
   if (!program.empty()) report_running(how.what, program, how.variables);
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto is_file = [&error](const std::string& path) { return fs::is_regular_file(path, error); };
+  if (std::all_of(how.paths.begin(), how.paths.end(), is_file)) return add_up(how.what, how.paths);
+  if (how.paths.size() > 1)
+    throw UsageError("it takes one recording, which is a directory, or files of BLASLIFT_REPORT's lines");
+  how.what.recording = how.paths.front();
   return report(how.what), 0;
 }
 
 }  // namespace
 
 void add_report(Command& blaslift) {
-  Command command =
-      blaslift.command("report", "show where a recorded run's time went, and what would help", Program::behind_dashes);
+  Command command = blaslift.command(
+      "report", "show where a recorded run's time went, and what would help; or add up reports by program",
+      Program::behind_dashes);
   command.footer(
       "blaslift report [options] RECORDING\n"
+      "blaslift report [options] FILE...\n"
       "blaslift report [options] -- program [its arguments]\n"
-      "A recording is the directory that --trace, or BLASLIFT_TRACE, named for a run.");
+      "A recording is the directory that --trace, or BLASLIFT_TRACE, named for a run.\n"
+      "Of files that BLASLIFT_REPORT, --report or run --json named, it adds up the lines, by program.");
   const auto how = std::make_shared<Reporting>();
   Report& what = how->what;
-  command.argument("recording", "DIR", what.recording, Command::Presence::optional, "the directory")
+  command.arguments("recording", "FILE", how->paths, "the directory, or files of reports' lines")
       .option("--html", "FILE", what.html, "write a page with pictures to this file")
       .option("--timeline", "FILE", what.timeline, "write a timeline to this file, for ui.perfetto.dev")
       .option("--json", "FILE", what.json, "write what is shown to this file, for programs")

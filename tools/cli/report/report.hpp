@@ -7,7 +7,7 @@
 namespace blaslift::cli {
 
 struct Report {
-  std::string recording;             ///< the directory; empty: there is a program to run
+  std::string recording;             ///< the directory; empty: there is a program to run, or there are lines
   std::string html, timeline, json;  ///< files to write; "-": standard output
   bool quiet = false;                ///< nothing for the terminal
 };
