@@ -2,8 +2,14 @@
 
 import argparse
 import os
+import pathlib
+import re
 import subprocess
+import sys
 import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../bench"))
+import links
 
 PROJECT = """cmake_minimum_required(VERSION 3.20)
 project(user C)
@@ -36,6 +42,53 @@ def check_relinked(program):
     environment = os.environ | {"BLASLIFT_REPORT": "stderr", "BLASLIFT_BACKEND": "host", "BLASLIFT_FORCE": "all"}
     output = call(program, "exit", "0", env=environment)
     assert "dgemm   1 call; 1 on the host backend" in output, output
+
+
+def check_site(prefix, program, scratch):
+    """A profile for all users holds for who has none, the modulefile has the prefix, and scripts are where they are said to be."""
+    blaslift, folder = prefix + "/bin/blaslift", prefix + "/share/blaslift"
+    environment = os.environ | {"XDG_CACHE_HOME": scratch + "/cache"}
+    environment.pop("BLASLIFT_PROFILE", None)
+    said = call(blaslift, "info", "--backend", "host", env=environment)
+    assert f"looked for: {folder}/profiles\n" in said and "profile (built in for host)" in said, said
+    tune = [blaslift, "tune", "--backend", "host", "--seconds", "0.001", "--noise", "1000", "--precisions", "s", "--sizes", "32"]
+    written = call(*tune, "--output", folder + "/profiles/", env=environment)
+    [name] = os.listdir(folder + "/profiles")
+    profile = f"{folder}/profiles/{name}"
+    assert f"written to {profile}, where the library looks for it for users without one of their own\n" in written, written
+    assert f"profile (from {profile})" in call(blaslift, "info", "--backend", "host", env=environment)
+    assert f"rates from {profile}" in call(blaslift, "run", "-v", "--backend", "host", program, "exit", "0", env=environment)
+    # Programs read it: they say what they do not understand of it.  Who has one of his own does not.
+    with open(profile, "a") as f:
+        f.write("nonsense\n")
+    run = [blaslift, "run", "-q", "--backend", "host", "--force", "all", program, "exit", "0"]
+    said = call(*run, env=environment)
+    assert said.endswith("nonsense\n") and f"/{name}: not understood and ignored" in said, said
+    call(*tune, "-q", env=environment)
+    assert call(*run, env=environment) == ""
+    with open(f"{scratch}/cache/blaslift/{name}", "w") as f:  # another version's is as none
+        f.write("profile 999\n")
+    assert f"profile (from {profile}; " in call(blaslift, "info", "--backend", "host", env=environment)
+
+    [module] = os.listdir(folder + "/modulefiles/blaslift")
+    with open(f"{folder}/modulefiles/blaslift/{module}") as f:
+        text = f.read()
+    assert text.startswith("#%Module") and f"\nset prefix {{{prefix}}}\n" in text and "@" not in text, text
+    for script in ("ranks-per-gpu.sh", "seccomp"):
+        assert os.access(f"{folder}/{script}", os.X_OK), script
+
+
+def check_documents(prefix):
+    """None of their links leads nowhere, and they are what they were besides."""
+    root = pathlib.Path(prefix, "share/doc/blaslift")
+    documents = [root / "README.md", *root.glob("docs/**/*.md")]
+    assert len(documents) > 20, documents
+    dangling = [f"{document.relative_to(root)}: {target}" for document in documents for target in links.dangling(document)]
+    assert not dangling, dangling
+    for document in documents:
+        source = (links.ROOT / document.relative_to(root)).read_text()
+        words = lambda text: re.sub(r"\[([^][]*)\]\([^()]*\)", r"\1", text)
+        assert words(document.read_text()) == words(source), document
 
 
 def main():
@@ -72,6 +125,8 @@ def main():
 
         output = call(prefix + "/bin/blaslift", "run", "--backend", "host", "--force", "all", source + "/build/user", "exit", "0")
         assert "1 on the host backend" in output, output
+        check_documents(prefix)
+        check_site(prefix, source + "/build/user", scratch)
     print("install ok")
 
 

@@ -165,7 +165,7 @@ def modulefile(_: argparse.Namespace) -> None:
     """What it does to an environment, by Tcl with the modules' words noted down; and that it says where nothing is."""
     if not shutil.which("tclsh"):
         skip("no tclsh")
-    source = (PACKAGING / "modules/blaslift").read_text()
+    source = (PACKAGING / "modules/blaslift.in").read_text().replace("@PROJECT_VERSION@", version())
     assert source.startswith("#%Module"), source[:20]
     script = """
         foreach word {module-whatis conflict prepend-path} { proc $word args "puts \\[list $word {*}\\$args\\]" }
@@ -177,9 +177,8 @@ def modulefile(_: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as scratch:
             prefix = Path(scratch, "pre fix")
             (Path(scratch) / "script").write_text(script)
-            changed, count = re.subn(r"^set prefix \S+$", f"set prefix {{{prefix}}}", source, flags=re.M)
-            equal(count, 1)
-            (Path(scratch) / "blaslift").write_text(changed)
+            equal(source.count("\nset prefix {@BLASLIFT_PREFIX@}\n"), 1)
+            (Path(scratch) / "blaslift").write_text(source.replace("@BLASLIFT_PREFIX@", str(prefix)))
 
             command = ["tclsh", scratch + "/script", scratch + "/blaslift"]
             empty = called(*command)
@@ -231,7 +230,7 @@ def slurm(arguments: argparse.Namespace) -> None:
             Path(scratch, name).write_text(text)
             Path(scratch, name).chmod(0o755)
         Path(scratch, "blaslift").symlink_to(Path(arguments.build, "bin/blaslift").resolve())
-        clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "BLASLIFT", "LD_", "CUDA_MPS"))}
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("SLURM", "SRUN", "OMP_", "BLASLIFT", "LD_", "CUDA_MPS"))}
         path = {"PATH": f"{scratch}:{os.environ['PATH']}", "STUBS": scratch}
         path |= {"TMPDIR": scratch, "XDG_STATE_HOME": scratch}
         number = f"test{os.getpid()}"
@@ -258,6 +257,16 @@ def slurm(arguments: argparse.Namespace) -> None:
         equal(order, sorted(order))
         # Where a rank sees one GPU alone, it takes the share of it that all ranks of the node would leave it.
         equal((Path("/tmp", "mps-" + number).exists(), re.findall("--gpu-bind|--gpus", log)), (False, []))
+
+        # Each rank has the cores of a task, and so many threads, unless somebody says otherwise.
+        words = ["sh", "-c", 'echo "$SRUN_CPUS_PER_TASK $OMP_NUM_THREADS" >"$STUBS/cores$SLURM_PROCID"']
+        cores = lambda: {Path(scratch, f"cores{rank}").read_text() for rank in range(3)}
+        for settings, expected in (({}, "1 1\n"), ({"SLURM_CPUS_PER_TASK": "6"}, "6 6\n"),
+                                   ({"SLURM_CPUS_PER_TASK": "6", "OMP_NUM_THREADS": "2"}, "6 2\n")):
+            equal(run(*words, **job, **settings), (0, ""))
+            equal(cores(), {expected})
+        asked = dict(re.findall(r"^#SBATCH --([\w-]+)=(\S+)$", script.read_text(), re.M))
+        equal({"cpus-per-task", "mem", "ntasks-per-node"} - set(asked), set())
 
         # Where the site runs MPS, the job starts none.
         Path(scratch, "log").write_text("")

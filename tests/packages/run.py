@@ -124,6 +124,10 @@ def check_files(t, root, libraries, share):
                  "fish/vendor_completions.d/blaslift.fish"):
         (found,) = glob.glob(os.path.join(share, file))
         assert os.path.getsize(found) > 1000, found
+    # What a site may use, but for the modulefile, which only an installation of its own needs.
+    equal(sorted(os.listdir(share + "/blaslift")), ["ranks-per-gpu.sh", "seccomp"])
+    for script in glob.glob(share + "/blaslift/*"):
+        assert os.access(script, os.X_OK), script
 
 
 def check_use(t, blaslift, libraries):

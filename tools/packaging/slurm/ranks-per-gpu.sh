@@ -3,10 +3,13 @@
 #
 # Each rank takes one of the node's GPUs, and an even share of its memory.  For that it must see all of them, so nothing
 # here binds a rank to a GPU (--gpus-per-task, --gpu-bind).  And it must know how many ranks there are on its node, which
-# Slurm tells if --ntasks-per-node is given.
+# Slurm tells if --ntasks-per-node is given.  Words after sbatch count before these lines.  Four ranks on one GPU:
+#   sbatch --nodes=1 --ntasks-per-node=4 --gpus-per-node=1 --mem=64G ranks-per-gpu.sh ./solver input.dat
 #SBATCH --nodes=2
 #SBATCH --ntasks-per-node=16
 #SBATCH --gpus-per-node=4
+#SBATCH --cpus-per-task=4
+#SBATCH --mem=256G
 #SBATCH --time=01:00:00
 set -euo pipefail
 # module load blaslift    # where blaslift is a module of the site
@@ -20,10 +23,15 @@ if [[ -z ${SLURM_JOB_ID:-} || -z ${SLURM_NTASKS_PER_NODE:-} ]]; then
   exit 2
 fi
 
+# Each rank has its cores, also for calls that stay on the CPU: srun no longer takes the job's --cpus-per-task by itself
+# (Slurm 22.05), and a BLAS would start a thread for each core of the node.
+export SRUN_CPUS_PER_TASK=${SLURM_CPUS_PER_TASK:-1}
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-$SRUN_CPUS_PER_TASK}
+
 # NVIDIA's MPS lets ranks compute on a GPU at the same time; without it they take turns.  One daemon on each node, as a
 # step of its own, since a step's processes end with the step.  Its files must lie on a disk of the node.  Where the
 # site runs MPS itself, that is used as it is.
-on_each_node() { srun --overlap --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" "$@"; }
+on_each_node() { srun --overlap --cpus-per-task=1 --ntasks-per-node=1 --ntasks="$SLURM_JOB_NUM_NODES" "$@"; }
 daemons=
 if [[ -e ${CUDA_MPS_PIPE_DIRECTORY:-/nowhere}/control ]]; then
   echo "MPS is the site's own, in $CUDA_MPS_PIPE_DIRECTORY" >&2
