@@ -26,8 +26,8 @@ FLOORS = [
     "impl/route",
     "impl/judge",
     "impl/vector impl/triangular",
-    "impl/product impl/cholesky impl/lu impl/eigen impl/svd impl/symv impl/gemv impl/copy impl/qr",
-    "impl/solve",
+    "impl/product impl/cholesky impl/lu impl/eigen impl/symv impl/gemv impl/copy impl/qr",
+    "impl/solve impl/svd",
     "impl/families.cpp",  # what general code gets from families
     "impl/scalapack",
     "api",
