@@ -374,6 +374,13 @@ def report_lines(t):
     for arguments in ([report, "--html", t.path("page.html")], [report, "--timeline", "-"], [report, t.scratch], [report, "--", t.program]):
         done = t.run("report", *arguments, status=125)
         assert "--help" in done.stderr and not done.stdout, done
+    with open(t.path("others.jsonl"), "a") as f:  # a line without end ends the file
+        f.truncate(1 << 42)
+        assert "left out 4 lines" in t.run("report", f.name).stdout
+        f.truncate(0)
+        f.truncate(1 << 42)
+    for path in (t.program, f.name):
+        assert "no recording, and no lines" in t.run("report", path, status=125).stderr
     done = t.run("report", t.program, status=125)
     assert "no recording, and no lines of BLASLIFT_REPORT" in done.stderr and f"blaslift report -- {t.program}" in done.stderr, done
 

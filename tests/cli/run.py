@@ -726,7 +726,8 @@ def tune_fails(t):
 
     with open(t.path("file"), "w") as f:
         f.write("kept")
-    for output in (t.path("file/profile"), "/proc/nowhere/profile", "/dev/null", t.scratch):
+    os.makedirs(t.path(f"taken/{os.path.basename(profile)}"))
+    for output in (t.path("file/profile"), t.path("file/"), "/proc/nowhere/profile", "/dev/null", t.path("taken")):
         done = t.run("tune", *QUICK, "--output", output)
         equal((done.returncode, done.stdout), (125, ""))
         equal((done.stderr.count("\n"), output in done.stderr), (1, True))

@@ -45,7 +45,8 @@ namespace fs = std::filesystem;
 std::string plain(const std::string& path) { return fs::path(path).lexically_normal().string(); }
 
 /// Files of the same device where profiles are looked for.
-std::vector<std::string> profiles_with_other_libraries(const DeviceFacts& facts, const std::string& site) {
+std::vector<std::string> profiles_with_other_libraries(const DeviceFacts& facts, const std::string& site,
+                                                       const std::string& used) {
   const fs::path alone = profile_name(facts.name, "");
   const std::string start = alone.stem().string() + ".", own = profile_name(facts.name, facts.algorithms);
   std::vector<std::string> found;
@@ -54,7 +55,7 @@ std::vector<std::string> profiles_with_other_libraries(const DeviceFacts& facts,
     for (const fs::directory_entry& file : fs::directory_iterator(folder, error)) {
       const fs::path& path = file.path();
       const std::string name = path.filename().string();
-      if (path.extension() == alone.extension() && name.starts_with(start) && name != own)
+      if (path.extension() == alone.extension() && name.starts_with(start) && name != own && path != used)
         found.push_back(path.string());
     }
   std::sort(found.begin(), found.end());
@@ -124,7 +125,7 @@ void print_info(const Options& options, bool profile_only) {
               profile.out_rate * 1e-9, profile.startup_seconds);
   std::printf("  all of it: blaslift info --profile-only\n");
   if (facts && *facts->algorithms)
-    for (const std::string& other : profiles_with_other_libraries(*facts, site))
+    for (const std::string& other : profiles_with_other_libraries(*facts, site, file.used))
       std::printf("not used, measured with another library than %s: %s\n", facts->algorithms, shown(other).c_str());
 
   if (!profile.algorithms.empty()) {

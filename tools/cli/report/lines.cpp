@@ -7,8 +7,8 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <optional>
 #include <stdexcept>
+#include <string_view>
 #include <tuple>
 
 #include "compat/shown.hpp"
@@ -32,6 +32,9 @@ const Json& object_in(const Json& object, const char* name) {
   return found != object.end() && found->is_object() ? *found : none;
 }
 
+/// A longer line is none: files may have no end.
+constexpr std::size_t most_line = std::size_t{1} << 20;
+
 /// Asked once for each.
 std::string name_of_user(std::uint64_t uid) {
   static std::map<std::uint64_t, std::string> known;
@@ -50,7 +53,7 @@ void add_line(ProgramAccount& account, const Json& line) {
   account.saved_seconds -= number_of(line, "opening_seconds");
   for (const auto& [name, routine] : line["routines"].items()) {
     if (!routine.is_object()) continue;
-    account.routed += static_cast<std::uint64_t>(std::max(0.0, number_of(routine, "routed")));
+    if (const auto routed = routine.find("routed"); routed != routine.end()) account.routed += count_of(*routed);
     account.device_seconds += number_of(routine, "device_seconds");
     account.saved_seconds += number_of(routine, "saved_seconds");
     account.cpu_seconds += number_of(routine, "cpu_seconds");
@@ -88,12 +91,14 @@ std::string ProgramAccount::first_reason() const {
 
 ReportLines read_lines(const std::vector<std::string>& files) {
   ReportLines read;
+  std::vector<char> buffer(most_line);
   for (const std::string& path : files) {
     std::ifstream file(path, std::ios::binary);
     struct stat status {};
     if (!file || stat(path.c_str(), &status) != 0) throw std::runtime_error(path + ": " + std::strerror(errno));
     std::uint64_t good = 0, bad = 0;
-    for (std::string text; std::getline(file, text);) {
+    while (file.getline(buffer.data(), static_cast<std::streamsize>(buffer.size()))) {
+      const std::string_view text = buffer.data();
       if (text.find_first_not_of(" \t\r") == text.npos) continue;
       Json line;
       if (text.front() == '{') line = Json::parse(text, nullptr, false);
@@ -104,11 +109,13 @@ ReportLines read_lines(const std::vector<std::string>& files) {
       ++good;
       const auto command = line.find("command"), uid = line.find("uid");
       const bool named = command != line.end() && command->is_string(),
-                 owned = uid != line.end() && uid->is_number_unsigned();
+                 owned = uid != line.end() && count_of(*uid) == static_cast<uid_t>(count_of(*uid)) &&
+                         uid->is_number_unsigned();
       add_line(read.programs[{named ? command->get<std::string>() : "(unknown)",
                               name_of_user(owned ? uid->get<std::uint64_t>() : status.st_uid)}],
                line);
     }
+    if (!file.eof()) ++bad;  // a line without end: what follows is no report
     if (good == 0 && (bad > 0 || files.size() == 1))
       throw std::runtime_error(path +
                                ": no recording, and no lines of BLASLIFT_REPORT or run --json; to run a program: "

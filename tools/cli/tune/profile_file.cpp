@@ -18,7 +18,6 @@
 #include "impl/core/new_file.hpp"
 #include "impl/core/regular_file.hpp"
 #include "impl/route/profile.hpp"
-#include "tools/cli/launch/launch.hpp"
 
 namespace blaslift::cli {
 namespace {
@@ -86,11 +85,11 @@ void ProfileFile::replace(const std::string& text) const {
   replace_file(path_, todays_comment(facts_) + version_line() + text);
 }
 
-void ProfileFile::print_where(const Options& options) const {
+void ProfileFile::print_where(const Options& options, const std::string& libraries) const {
   std::printf("\nwritten to %s", shown(path_.string()).c_str());
   std::error_code error;
   const fs::path sites =
-      fs::weakly_canonical(site_profiles(library_directory()), error) / profile_name(facts_.name, facts_.algorithms);
+      fs::weakly_canonical(site_profiles(libraries), error) / profile_name(facts_.name, facts_.algorithms);
   if (path_ == sites && fs::path(own_) != fs::path(named_))
     std::printf(", where the library looks for it for users without one of their own\n");
   else if (fs::path(own_) != fs::path(named_))

@@ -24,7 +24,8 @@ class ProfileFile {
   /// Beneath our own comment; all of it or nothing, whatever happens meanwhile.
   void replace(const std::string& text) const;
   /// Says whether the library will find it.
-  void print_where(const Options& options) const;
+  /// @param libraries  the directory that it is in
+  void print_where(const Options& options, const std::string& libraries) const;
 
  private:
   const DeviceFacts& facts_;

@@ -12,6 +12,7 @@
 #include "impl/route/device.hpp"
 #include "impl/route/profile.hpp"
 #include "tools/cli/launch/backend.hpp"
+#include "tools/cli/launch/launch.hpp"
 #include "tools/cli/tune/kept_timings.hpp"
 #include "tools/cli/tune/profile_file.hpp"
 #include "tools/cli/tune/progress.hpp"
@@ -540,7 +541,7 @@ void tune(const Tuning& tuning) {
   if (tuning.quiet) return;
 
   print_summary(profile, measured, facts);
-  file.print_where(tuning.options);
+  file.print_where(tuning.options, library_directory());
 }
 
 }  // namespace blaslift::cli

@@ -6,6 +6,7 @@
 #include "compat/shown.hpp"
 #include "impl/route/device.hpp"
 #include "tools/cli/launch/backend.hpp"
+#include "tools/cli/launch/launch.hpp"
 #include "tools/cli/tune/lapack_timer.hpp"
 #include "tools/cli/tune/profile_file.hpp"
 #include "tools/cli/tune/progress.hpp"
@@ -155,7 +156,7 @@ void tune_lapack(const LapackTuning& tuning) {
   }
   if (tuning.quiet) return;
   print_summary(facts, all, skipped);
-  file.print_where(tuning.options);
+  file.print_where(tuning.options, library_directory());
 }
 
 }  // namespace blaslift::cli

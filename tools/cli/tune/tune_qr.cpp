@@ -9,6 +9,7 @@
 #include "impl/qr/qr_section.hpp"
 #include "impl/route/profile.hpp"
 #include "tools/cli/launch/backend.hpp"
+#include "tools/cli/launch/launch.hpp"
 #include "tools/cli/tune/kept_timings.hpp"
 #include "tools/cli/tune/profile_file.hpp"
 #include "tools/cli/tune/progress.hpp"
@@ -349,7 +350,7 @@ void tune_qr(const QrTuning& tuning) {
   if (!kept.empty())
     std::printf("\ntimings that have led to no rules yet are in %s; the next run continues from there\n",
                 shown(kept.path()).c_str());
-  file.print_where(tuning.options);
+  file.print_where(tuning.options, library_directory());
 }
 
 }  // namespace blaslift::cli

@@ -12,6 +12,7 @@
 #include "impl/route/profile.hpp"
 #include "impl/symv/symv_section.hpp"
 #include "tools/cli/launch/backend.hpp"
+#include "tools/cli/launch/launch.hpp"
 #include "tools/cli/tune/kept_timings.hpp"
 #include "tools/cli/tune/profile_file.hpp"
 #include "tools/cli/tune/progress.hpp"
@@ -378,7 +379,7 @@ void tune_symv(const SymvTuning& tuning) {
   if (!kept.empty())
     std::printf("\ntimings that have led to no rules yet are in %s; the next run continues from there\n",
                 shown(kept.path()).c_str());
-  file.print_where(tuning.options);
+  file.print_where(tuning.options, library_directory());
 }
 
 }  // namespace blaslift::cli
