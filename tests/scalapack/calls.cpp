@@ -424,7 +424,7 @@ void all_routines(int block) {
     check(p + "getri_", z, {&F.array, &pivots, &work, &iwork, &i3}, 10000 * close, {&work, &iwork});
   }
   {
-    const int room = 1000000;
+    const int room = 400000;
     int lwork = room;
     Matrix A = matrix<T>(std::max(m, n), std::min(m, n), block);
     int rows = std::max(m, n), columns = std::min(m, n);
@@ -459,7 +459,7 @@ void all_routines(int block) {
       for (const char trans : {'N', t}) {
         int equations = wide ? columns : rows, unknowns = wide ? rows : columns;
         Matrix G = matrix<T>(equations, unknowns, block),
-               B = wide ? matrix<T>(rows, nrhs, block) : beside<T>(G, rows, nrhs, block);
+               B = equations < unknowns ? matrix<T>(rows, nrhs, block) : beside<T>(G, rows, nrhs, block);
         Array i4 = info();
         std::vector<void*> w{L(trans), I(equations), I(unknowns), I(nrhs)};
         M(G, w), M(B, w), w.insert(w.end(), {nullptr, I(lwork), nullptr});
