@@ -169,9 +169,9 @@ Facts facts_now(Runtime& r, const Learned& learned, const Problem& p) {
           .until_open = r.first.device.until_open()};
 }
 
-bool ask_device(Runtime& r, const Problem& p, Facts& facts) {
+/// In every call's path.
+[[gnu::always_inline]] inline bool asked(Runtime& r, const Family& family, const Problem& p, Facts& facts) {
   if (facts.device != DeviceState::ready) return false;
-  const Family& family = family_of(p.routine);
   const DeviceFacts& device = r.first.device.backend().facts();
   facts.able = device.computes.can(family.needs, p.element);
   if (!family.sent_again) return false;
@@ -181,13 +181,15 @@ bool ask_device(Runtime& r, const Problem& p, Facts& facts) {
   return bytes.has_value();
 }
 
+bool ask_device(Runtime& r, const Problem& p, Facts& facts) { return asked(r, family_of(p.routine), p, facts); }
+
 Decision decide_now(Runtime& r, const Learned& learned, const Problem& p, Operands& operands) {
   const Family& family = family_of(p.routine);
   const Policy policy = policy_for(r, p.routine);
   bool cut = false;
   const auto now = [&] {
     Facts facts = facts_now(r, learned, p);
-    cut = ask_device(r, p, facts);
+    cut = asked(r, family, p, facts);
     return facts;
   };
   if (!p.alpha_zero && !p.overlaps) open_for_fixed(r, policy, p.volume >= small_product);
